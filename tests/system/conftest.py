@@ -2,6 +2,7 @@
 """Fixtures. One ZooKeeper server serves the whole run, whatever the number of workers; every test has a root of its
 own below it, and daemons of its own that must end well and without a complaint of a sanitizer."""
 
+import contextlib
 import os
 import re
 import secrets
@@ -39,14 +40,22 @@ class Shared:
         self.address = f"127.0.0.1:{port}"
 
 
+@contextlib.contextmanager
+def kazoo_of(server, **options):
+    client = kazoo.client.KazooClient(hosts=server.address, **options)
+    try:
+        client.start(harness.PATIENCE)
+        yield client
+    finally:
+        client.stop()
+        client.close()
+
+
 def archive_classes():
     """Of a server with a client, which ends well. Each server of the run then needs a quarter less of the processor to start."""
     server = harness.Zookeeper(jvm=[f"-XX:ArchiveClassesAtExit={harness.archive()}"])
-    client = kazoo.client.KazooClient(hosts=server.address)
-    client.start(harness.PATIENCE)
-    client.create("/a", ephemeral=True)
-    client.stop()
-    client.close()
+    with kazoo_of(server) as client:
+        client.create("/a", ephemeral=True)
     server.process.terminate()
     server.process.wait(harness.PATIENCE)
     server.end()
@@ -123,17 +132,13 @@ def is_as_new(server):
         return False
     for session in set(re.findall("0x[1-9a-f][0-9a-f]*", server.ask("dump"))):
         ensemble.end_session(server.port, int(session, 16))
-    client = kazoo.client.KazooClient(hosts=server.address)
-    client.start(harness.PATIENCE)
     try:
-        for name in set(client.get_children("/")) - {"zookeeper"}:
-            client.delete(f"/{name}", recursive=True)
+        with kazoo_of(server) as client:
+            for name in set(client.get_children("/")) - {"zookeeper"}:
+                client.delete(f"/{name}", recursive=True)
         return True
     except kazoo.exceptions.KazooException:
         return False
-    finally:
-        client.stop()
-        client.close()
 
 
 @pytest.fixture
@@ -166,32 +171,55 @@ def root():
 def clients(daemons, request):
     """Connects; all connections are closed before the daemons end. A test file that says OPERATORS = True asks for what
     only operators may have: its clients come through their socket."""
-    made = []
-    operators = getattr(request.module, "OPERATORS", False)
+    def connect(daemon, version=3, operator=getattr(request.module, "OPERATORS", False)):
+        return daemon.client(version, operator)
 
-    def connect(daemon, version=3, operator=operators):
-        made.append(daemon.client(version, operator))
-        return made[-1]
+    yield from harness.each_ends(connect, harness.Client.close)
 
-    yield connect
-    for client in made:
-        client.close()
+
+@pytest.fixture
+def launch(daemons):
+    """Starts a daemon that the test has made with wait=False; it ends as those of `daemons` do."""
+
+    def start(daemon, **options):
+        daemons.list.append(daemon)
+        daemon.start(**options)
+        return daemon
+
+    return start
+
+
+@pytest.fixture
+def fresh(launch, tmp_path):
+    """Makes a daemon that runs from a place of its own, where harness.install() can put another program."""
+
+    def make(*args, **options):
+        d = harness.Daemon(*args, **options, wait=False)
+        d.program = str(tmp_path / "lockbrokerd")
+        harness.install(d)
+        return launch(d)
+
+    return make
+
+
+@pytest.fixture
+def locked(clients):
+    """Has a client of a daemon lock `a`: the client, and the token."""
+
+    def lock(daemon):
+        client = clients(daemon)
+        token = client.call("LOCK", "a")
+        assert isinstance(token, int), token
+        return client, token
+
+    return lock
 
 
 @pytest.fixture
 def kazoo_client():
     """Connects kazoo to a server, to look at znodes and to change them; closed with the test."""
-    made = []
-
-    def connect(zk, **options):
-        made.append(kazoo.client.KazooClient(hosts=zk.address, **options))
-        made[-1].start(timeout=harness.PATIENCE)
-        return made[-1]
-
-    yield connect
-    for k in made:
-        k.stop()
-        k.close()
+    with contextlib.ExitStack() as stack:
+        yield lambda zk, **options: stack.enter_context(kazoo_of(zk, **options))
 
 
 @pytest.fixture
@@ -200,7 +228,15 @@ def secret(tmp_path):
     path = tmp_path / "secret"
     path.write_text("broker:s3cret\n")
     path.chmod(0o600)
-    return str(path)
+    return path
+
+
+@pytest.fixture
+def conf(tmp_path):
+    """A file for the configuration, without any yet."""
+    path = tmp_path / "conf"
+    path.touch()
+    return path
 
 
 @pytest.fixture
@@ -251,12 +287,4 @@ def driver(tmp_path_factory):
 @pytest.fixture
 def programs(driver, daemons):
     """Makes programs that use the library; they must end well, too."""
-    made = []
-
-    def start(daemon_socket):
-        made.append(library.Program(driver, daemon_socket))
-        return made[-1]
-
-    yield start
-    for p in made:
-        p.end()
+    yield from harness.each_ends(lambda daemon_socket: library.Program(driver, daemon_socket), library.Program.end)

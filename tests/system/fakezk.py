@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers on loopback that only pretend to be ZooKeeper, or stand between a daemon and a real one."""
 
+import contextlib
 import select
 import socket
 import struct
@@ -16,6 +17,30 @@ def handshake(timeout_ms=TIMEOUT_MS, session=0x123456789, read_only=False):
     """A server's answer to a client's handshake."""
     body = struct.pack(">iiqi", 0, timeout_ms, session, 16) + b"p" * 16 + bytes([read_only])
     return struct.pack(">i", len(body)) + body
+
+
+def is_handshake(head):
+    """Of the length of a request: anything else is no client, but a probe of how long a request may be."""
+    return len(head) == 4 and int.from_bytes(head, "big") in range(40, 50)
+
+
+def pass_on(connection, server):
+    """Both ways, until one of the two has ended."""
+    while True:
+        for ready in select.select([connection, server], [], [])[0]:
+            data = ready.recv(65536)
+            if not data:
+                return
+            (server if ready is connection else connection).sendall(data)
+
+
+def frames(held):
+    """What is there as a whole, each with its length; and the rest."""
+    whole = []
+    while len(held) >= 4 and len(held) >= (end := 4 + int.from_bytes(held[:4], "big")):
+        whole.append(held[:end])
+        held = held[end:]
+    return whole, held
 
 
 class Listener:
@@ -59,10 +84,8 @@ class Listener:
             return
         self.listening.close()
         for connection in self.open:
-            try:
+            with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
             connection.close()
 
 
@@ -95,23 +118,15 @@ class Proxy(Listener):
 
     def serve(self, connection):
         head = connection.recv(4, socket.MSG_WAITALL)
-        if len(head) < 4:
-            return
-        (length,) = struct.unpack(">i", head)
-        if length not in range(40, 50):
-            self.lengths.append(length)
+        if is_handshake(head):
+            with socket.create_connection(("127.0.0.1", self.port)) as server:
+                server.sendall(head)
+                pass_on(connection, server)
+                connection.close()
+        elif len(head) == 4:
+            self.lengths += struct.unpack(">i", head)
             self.odd(connection)
             self.over += 1
-            return
-        with socket.create_connection(("127.0.0.1", self.port)) as server:
-            server.sendall(head)
-            while True:
-                for ready in select.select([connection, server], [], [])[0]:
-                    data = ready.recv(65536)
-                    if not data:
-                        connection.close()
-                        return
-                    (server if ready is connection else connection).sendall(data)
 
 
 class Gate(Listener):
@@ -140,9 +155,9 @@ class Gate(Listener):
 
     def _pass_on(self, connection):
         head = connection.recv(4, socket.MSG_WAITALL)
-        if len(head) < 4 or struct.unpack(">i", head)[0] not in range(40, 50):
+        if not is_handshake(head):
             return
-        request = connection.recv(struct.unpack(">i", head)[0], socket.MSG_WAITALL)
+        request = connection.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)
         _, zxid, _, session = struct.unpack_from(">iqiq", request)
         cuts = self.cuts
         self.seen.append((zxid, session))
@@ -202,10 +217,8 @@ class Spoiler(Listener):
                 if ready is connection:
                     server.sendall(data)
                     continue
-                held += data
-                while len(held) >= 4 and len(held) >= 4 + int.from_bytes(held[:4], "big"):
-                    end = 4 + int.from_bytes(held[:4], "big")
-                    answer, held = held[:end], held[end:]
+                answers, held = frames(held + data)
+                for answer in answers:
                     connection.sendall(answer if first else self._instead(answer))
                     first = False
 
@@ -269,17 +282,15 @@ class _Relayed:
                 data = ready.recv(65536)
                 if not data:
                     return
-                held[ready] += data
-                while len(held[ready]) >= 4 and len(held[ready]) >= 4 + int.from_bytes(held[ready][:4], "big"):
-                    end = 4 + int.from_bytes(held[ready][:4], "big")
-                    frame, held[ready] = held[ready][4:end], held[ready][end:]
-                    if not (self._asked if ready is self.connection else self._answered)(frame):
+                whole, held[ready] = frames(held[ready] + data)
+                for frame in whole:
+                    if not (self._asked if ready is self.connection else self._answered)(frame[4:]):
                         return
 
     def _handshake(self):
-        """False: that is no client, but a probe of how long a request may be."""
+        """False: that is no client."""
         head = self.connection.recv(4, socket.MSG_WAITALL)
-        if len(head) < 4 or int.from_bytes(head, "big") not in range(40, 50):
+        if not is_handshake(head):
             self.connection.recv(1)
             return False
         request = self.connection.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)

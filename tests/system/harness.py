@@ -71,6 +71,11 @@ def program(name):
     return os.path.join(build_dir(), name)
 
 
+def environment(socket_path="/nonexistent/socket"):
+    """Of a program that is to find the commands of this build, and that broker."""
+    return os.environ | {"LOCKBROKER_SOCKET": socket_path, "PATH": f"{build_dir()}:{os.environ['PATH']}"}
+
+
 def read_source(path):
     with open(os.path.join(SOURCE, path)) as f:
         return f.read()
@@ -148,13 +153,54 @@ def spawn(argv, **options):
     return subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "env", "--default-signal", *argv], **options)
 
 
+def run(argv, **options):
+    """What came of a program, which gets no input unless there is some; what it says is text."""
+    if "input" not in options:
+        options.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.run(argv, **{"capture_output": True, "text": True, "timeout": PATIENCE} | options)
+
+
+def end(process, number=signal.SIGTERM):
+    """Its status, after that signal."""
+    process.send_signal(number)
+    return process.wait(PATIENCE)
+
+
+def each_ends(make, end_one):
+    """Of a fixture: a function that makes what make() does. All that it has made is ended with the test."""
+    made = []
+
+    def one(*args, **options):
+        made.append(make(*args, **options))
+        return made[-1]
+
+    yield one
+    for each in made:
+        end_one(each)
+
+
+def stat(path):
+    """The fields of such a file, as proc(5) has them, from the third one on, which is the state."""
+    with open(path, errors="replace") as f:
+        return f.read().rpartition(")")[2].split()
+
+
 def runs(pid):
     """There is such a process, and it has not ended."""
     try:
-        with open(f"/proc/{pid}/stat") as f:
-            return f.read().rpartition(")")[2].split()[0] not in "ZX"
+        return stat(f"/proc/{pid}/stat")[0] not in "ZX"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+@contextlib.contextmanager
+def stopped(what):
+    """The process that serves, of a daemon or of ZooKeeper, stands still meanwhile."""
+    what.signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        what.signal(signal.SIGCONT)
 
 
 def wait_until(condition, what, patience=PATIENCE):
@@ -256,12 +302,7 @@ class Zookeeper:
         """A four-letter word's answer. A server that is only starting may take the question and never answer."""
         with socket.create_connection(("127.0.0.1", self.port), patience) as s:
             s.sendall(word.encode())
-            chunks = []
-            while True:
-                data = s.recv(65536)
-                if not data:
-                    return b"".join(chunks).decode(errors="replace")
-                chunks.append(data)
+            return b"".join(iter(lambda: s.recv(65536), b"")).decode(errors="replace")
 
     def look(self, word):
         """The same for who asks again and again: "" if there is no answer. A server that is only starting costs little, and on a
@@ -309,12 +350,9 @@ class Zookeeper:
 
 def thread_states(pid):
     """A letter for each thread, as proc(5) has it."""
-    for stat in glob.glob(f"/proc/{pid}/task/*/stat"):
-        try:
-            with open(stat, encoding="ascii", errors="replace") as f:
-                yield f.read().rpartition(")")[2].split()[0]
-        except OSError:
-            continue  # it has ended meanwhile
+    for path in glob.glob(f"/proc/{pid}/task/*/stat"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            yield stat(path)[0]
 
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -323,6 +361,16 @@ PR_SET_CHILD_SUBREAPER = 36
 def inherit_orphans():
     """What a process that this one started leaves behind becomes a child of this one, so that its end can be seen."""
     assert ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+
+
+def has_ended(process, patience):
+    """Whether the process of that descriptor, which is closed here, has by then."""
+    poll = select.poll()
+    poll.register(process, select.POLLIN)
+    try:
+        return bool(poll.poll(patience * 1000))
+    finally:
+        os.close(process)
 
 
 class Orphan:
@@ -339,14 +387,8 @@ class Orphan:
         return self.returncode
 
     def wait(self, patience=PATIENCE):
-        end = os.pidfd_open(self.pid) if self.poll() is None else None
-        if end is not None:
-            ended = select.poll()
-            ended.register(end, select.POLLIN)
-            ready = ended.poll(patience * 1000)
-            os.close(end)
-            if not ready:
-                raise subprocess.TimeoutExpired(f"process {self.pid}", patience)
+        if self.poll() is None and not has_ended(os.pidfd_open(self.pid), patience):
+            raise subprocess.TimeoutExpired(f"process {self.pid}", patience)
         return self.poll()
 
     def send_signal(self, number):
@@ -365,6 +407,20 @@ def children(pid):
     except OSError:
         return []
 
+
+# As a service manager does it: descriptors from 3 on listen already. Before that each has another number.
+ACTIVATE = """
+import fcntl, os, sys
+names, numbers, program = sys.argv[1], [int(number) for number in sys.argv[2].split()], sys.argv[3:]
+fds = [fcntl.fcntl(fd, fcntl.F_DUPFD, 100) for fd in numbers]
+for fd in numbers:
+    os.close(fd)
+for at, fd in enumerate(fds):
+    os.dup2(fd, 3 + at)
+    os.close(fd)
+os.environ.update(LISTEN_FDS=str(len(fds)), LISTEN_PID=str(os.getpid()), **({"LISTEN_FDNAMES": names} if names else {}))
+os.execv(program[0], program)
+"""
 
 # What a test does to the process that serves, and what the keeper would not pass on to it.
 TO_THE_WORKER = {signal.SIGSTOP, signal.SIGCONT, signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT}
@@ -390,7 +446,7 @@ class Daemon:
 
     under = ()  # the words of a program that it runs under
 
-    def __init__(self, zookeeper=None, root="/t", host=None, wait=True, argv=(), env=None, limits=None, **conf):
+    def __init__(self, zookeeper=None, root="/t", host=None, wait=True, argv=(), env=None, limits=None, under=None, **conf):
         self.dir = fast_tmp("lockbroker.")
         self.socket = os.path.join(self.dir, "socket")
         self.log_path = os.path.join(self.dir, "log")
@@ -407,6 +463,7 @@ class Daemon:
         self.standalone = zookeeper is None
         self.has_session = zookeeper not in (None, NoZookeeper)
         self.argv = argv
+        self.under = self.under if under is None else under
         self.env = env or {}
         self.program = program("lockbrokerd")
         self.notify = None
@@ -433,10 +490,15 @@ class Daemon:
                                      "the worker")[0]
         return self.worker
 
-    def spawn(self, **options):
+    def spawn(self, listening=(), names="", **options):
+        """`listening`: descriptors that it is passed as by a service manager, by which they may have names."""
         self.worker = None
+        command = self.command()
+        if listening:
+            command = [sys.executable, "-c", ACTIVATE, names, " ".join(map(str, listening)), *command]
+            options["pass_fds"] = listening
         path = os.path.join(self.dir, "notify")
-        if os.path.exists(path):
+        with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
         if self.notify:
             self.notify.close()
@@ -445,7 +507,7 @@ class Daemon:
         self.notify.settimeout(PATIENCE)
         self.stopping = False
         with open(self.log_path, "a") as log:
-            self.process = spawn(self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            self.process = spawn(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                  env=os.environ | {"NOTIFY_SOCKET": path} | self.env, **options)
 
     def start(self, **options):
@@ -486,10 +548,16 @@ class Daemon:
         with self.client(2, operator=os.path.exists(self.operator_socket)) as c:
             return parse_info(c.call("INFO", *sections))
 
+    def crash(self, number=signal.SIGKILL):
+        """The process that serves ends by that signal, and another one serves."""
+        old = self.pid
+        os.kill(old, number)
+        self.await_another(old)
+        return old
+
     def state(self):
         """As ps has it: S sleeps and does not even wait for a core, so what it could do is done; R, T."""
-        with open(f"/proc/{self.pid}/stat") as f:
-            return f.read().rpartition(")")[2].split()[0]
+        return stat(f"/proc/{self.pid}/stat")[0]
 
     def signal(self, number):
         self.stopping |= number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
@@ -608,6 +676,23 @@ class Daemon:
         return None
 
 
+def logged(daemon, text):
+    """The lines of its log that have it."""
+    return [line for line in daemon.log().splitlines() if text in line]
+
+
+def install(daemon, text=None, mode=0o755):
+    """Another file at its program's place, as a package puts it there: the right program, or that text."""
+    new = daemon.program + ".new"
+    if text is None:
+        shutil.copy2(program("lockbrokerd"), new)
+    else:
+        with open(new, "w", encoding="utf-8") as f:
+            f.write(text)
+        os.chmod(new, mode)
+    os.rename(new, daemon.program)
+
+
 def wait_queued(daemon, name, count):
     """Of this host's requests: other hosts that wait are listed, too."""
     with daemon.client() as c:
@@ -629,6 +714,10 @@ class Error(str):
 
 class Closed(Exception):
     """The daemon closed the connection."""
+
+
+# What a reply of one line is, by its first byte.
+SIMPLE = {b"+": str, b"-": Error, b":": int, b"_": lambda _: None, b"#": lambda rest: rest == "t", b",": float}
 
 
 class Client:
@@ -738,18 +827,8 @@ class Client:
     def _value(self):
         line = self._line()
         kind, rest = line[:1], line[1:].decode(errors="surrogateescape")
-        if kind == b"+":
-            return kind, rest
-        if kind == b"-":
-            return kind, Error(rest)
-        if kind == b":":
-            return kind, int(rest)
-        if kind == b"_":
-            return kind, None
-        if kind == b"#":
-            return kind, rest == "t"
-        if kind == b",":
-            return kind, float(rest)
+        if kind in SIMPLE:
+            return kind, SIMPLE[kind](rest)
         count = int(rest)
         if count < 0:
             return kind, None

@@ -91,6 +91,10 @@ class Saved:
         """Number -> busy, kept, holds, pid, uid, gid, start, cookie, its end, of each connection."""
         return {number: conn for number, conn in self.entries() if conn[7]}
 
+    def kept(self, field=8):
+        """Of the connections that the keeper has, and on which nothing is under way, that field: their ends."""
+        return {conn[field] for conn in self.conns().values() if conn[1] and not conn[0]}
+
     def ghosts(self):
         """Until when each may believe to hold something."""
         return [conn[9] for _, conn in self.entries() if conn[2] and not conn[7]]
@@ -141,15 +145,16 @@ class Left(Saved):
 def wait_kept(saved, client):
     """The keeper has its connection, and nothing is under way on it, as the file says: a reply comes before it says so, and
     a kill in between closes the connection."""
-    end = os.fstat(client.fileno()).st_ino
-    harness.wait_until(lambda: any(conn[8] == end and conn[1] and not conn[0] for conn in saved.conns().values()),
-                       "the connection to be kept")
+    harness.wait_until(lambda: inode(client) in saved.kept(), "the connection to be kept")
 
 
-def wait_process_kept(daemon, pid):
-    """The same of the connection of another process, which has one."""
-    harness.wait_until(lambda: any(conn[3] == pid and conn[1] and not conn[0] for conn in Saved(daemon).conns().values()),
-                       "the connection of that process to be kept")
+def inode(client):
+    return os.fstat(client.fileno()).st_ino
+
+
+def wait_process_kept(daemon, *pids):
+    """The same of the connections of other processes, which have one each."""
+    harness.wait_until(lambda: Saved(daemon).kept(3).issuperset(pids), "the connection of that process to be kept")
 
 
 def wait_known(daemon):
@@ -159,19 +164,18 @@ def wait_known(daemon):
 @pytest.fixture
 def processes():
     """Starts a process of Python that says when it is ready, and lives until it is killed."""
-    made = []
-
     def start(program, *argv):
-        made.append(harness.spawn([sys.executable, "-c", program, harness.HERE, *map(str, argv)],
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL))
-        assert made[-1].stdout.readline()
-        return made[-1]
+        process = harness.spawn([sys.executable, "-c", program, harness.HERE, *map(str, argv)],
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        assert process.stdout.readline()
+        return process
 
-    yield start
-    for p in made:
-        kill(p)
-        p.stdin.close()
-        p.stdout.close()
+    def end(process):
+        kill(process)
+        process.stdin.close()
+        process.stdout.close()
+
+    yield from harness.each_ends(start, end)
 
 
 def kill(process):

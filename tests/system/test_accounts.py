@@ -5,13 +5,13 @@ import contextlib
 import os
 import re
 import select
-import subprocess
 
 import pytest
 
 import cgroup
 import harness
 import pages
+from test_cli import run
 from users import OTHER_USER, as_other_user, let_in
 
 
@@ -90,6 +90,13 @@ def test_unread_output_of_one_user_harms_no_other(daemons, clients):
         assert clients(d).call("PING") == "PONG"
 
 
+def lock_many(client):
+    """As many as test_lists_... counts: the answer to LOCKS is long then."""
+    for i in range(1500):
+        client.send("LOCK", f"{i:0500}")
+    assert all(isinstance(client.reply(), int) for _ in range(1500))
+
+
 @needs_root
 def test_lists_of_a_user_that_reads_wait_for_room_and_come_whole(daemons, clients):
     """Together they are more than the user may leave unread: none is refused or cut, and what is kept has a bound."""
@@ -98,9 +105,7 @@ def test_lists_of_a_user_that_reads_wait_for_room_and_come_whole(daemons, client
     with as_other_user():
         holder = clients(d, 2)
         readers = [clients(d, 2) for _ in range(90)]
-    for i in range(1500):
-        holder.send("LOCK", f"{i:0500}")
-    assert all(isinstance(holder.reply(), int) for _ in range(1500))
+    lock_many(holder)
     for c in readers:
         c.send_raw(harness.encode("LOCKS") + harness.encode("ECHO", "that was all"))
     holder.send("PING")  # what is short is answered meanwhile
@@ -142,8 +147,7 @@ def test_accounts_show_who_is_hoarding(daemons, clients):
     assert {r["of"]: r["reserve"] for r in rows}["connections"] == 2, "operators have a part that others cannot use"
     assert rows == sorted(rows, key=lambda r: -r["percent"])
     assert holder.call("ACCOUNTS").code == "DENIED"
-    shown = subprocess.run([harness.program("lockbroker"), "-S", d.operator_socket, "accounts"], stdout=subprocess.PIPE,
-                           text=True, check=True).stdout
+    shown = run(d, "accounts", check=True).stdout
     assert f"user {OTHER_USER}" in shown.splitlines()[1] and "RESERVE" in shown.splitlines()[0]
     for c in hoard:
         c.close()
@@ -207,8 +211,7 @@ def test_units_of_a_user_that_is_named_have_shares_of_their_own(daemons, clients
     assert others[0].reply() > 0
     harness.wait_until(lambda: shares(operator).get((two, "connections")) == 10, "those that were refused to be gone")
     assert shares(operator)[one, "waiting requests"] == 69
-    shown = subprocess.run([harness.program("lockbroker"), "-S", d.operator_socket, "accounts"], stdout=subprocess.PIPE,
-                           text=True, check=True).stdout
+    shown = run(d, "accounts", check=True).stdout
     assert one in shown and two in shown
 
     # A hand-over finds everybody where they were, in both kinds of pools.
@@ -229,11 +232,9 @@ def test_units_of_a_user_that_is_named_have_shares_of_their_own(daemons, clients
         c.close()
 
 
-def test_a_user_that_is_not_there_is_an_error(tmp_path):
-    conf = tmp_path / "lockbroker.conf"
+def test_a_user_that_is_not_there_is_an_error(conf):
     conf.write_text("[limits]\nby_unit = root,no-such-user\n")
-    done = subprocess.run([harness.program("lockbrokerd"), "--check-config", str(conf)], capture_output=True, text=True,
-                          timeout=harness.PATIENCE)
+    done = harness.run([harness.program("lockbrokerd"), "--check-config", str(conf)])
     assert (done.returncode, done.stderr) == (2, f"{conf}:2: limits.by_unit: there is no user no-such-user; make it, or name its "
                                                  "number\n")
 
@@ -251,7 +252,7 @@ PAGE_BYTES = 2 << 10
 def test_the_service_may_have_the_memory_that_users_can_take(standalone, clients):
     """With the default limits: twice what is counted in bytes, and what a connection may have without being counted; and
     what a connection and its page may cost in the kernel, and what names may need."""
-    printed = subprocess.run([harness.program("lockbrokerd"), "--print-config"], capture_output=True, text=True, check=True).stdout
+    printed = harness.run([harness.program("lockbrokerd"), "--print-config"], check=True).stdout
     limit = {key: int(value) for key, value in re.findall(r"^(\w+) = (\d+)$", printed.partition("[limits]")[2], re.M)}
     source = harness.read_source("daemon/io/socket/conn.h")
     small = sum(int(value) for value in re.findall(r"_SMALL = (\d+),", source))
@@ -298,9 +299,7 @@ def test_what_is_left_of_much_needs_little_memory(daemons, clients):
     """Of a long answer all but the end is read, of a long request all but the end of the next one is served."""
     d = daemons()
     holder = clients(d, 2)
-    for i in range(1500):
-        holder.send("LOCK", f"{i:0500}")
-    assert all(isinstance(holder.reply(), int) for _ in range(1500))
+    lock_many(holder)
     whole = len(listed(holder, b"that was all\r\n", 1 << 30))
     many = [clients(d, 2) for _ in range(60)]
     before = resident(d.pid)[0]
@@ -335,11 +334,15 @@ def metrics(client, name):
 
 def test_what_is_not_read_is_a_metric(standalone, clients):
     operator, hoarder, half = clients(standalone, operator=True), clients(standalone), clients(standalone)
-    assert not any(metrics(operator, "pool_used")[pool] for pool in ("input_bytes", "output_bytes"))
+
+    def unread():
+        return [metrics(operator, "pool_used")[pool] for pool in ("input_bytes", "output_bytes")]
+
+    assert not any(unread())
     half.send_raw(harness.encode("ECHO", "x" * 50000)[:40000])
     for _ in range(8):
         hoarder.send("ECHO", "x" * 60000)
-    harness.wait_until(lambda: all(metrics(operator, "pool_used")[pool] > 8192 for pool in ("input_bytes", "output_bytes")), "both")
+    harness.wait_until(lambda: min(unread()) > 8192, "both")
     hoarder.close()
     half.close()
-    harness.wait_until(lambda: not any(metrics(operator, "pool_used")[pool] for pool in ("input_bytes", "output_bytes")), "none")
+    harness.wait_until(lambda: not any(unread()), "none")

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """AUDIT, as a client and as a command, over a real ZooKeeper."""
 
-import subprocess
 import threading
 import time
 
 import pytest
 
 import harness
+from test_cli import run
 
 OPERATORS = True  # see clients of conftest.py
 
@@ -18,11 +18,6 @@ COUNTS = ("directories", "contenders", "ours", "strays", "undeleted", "odd_child
 @pytest.fixture
 def k(zk, kazoo_client):
     return kazoo_client(zk)
-
-
-def run(daemon, *argv):
-    return subprocess.run([harness.program("lockbroker"), "-S", daemon.operator_socket, *argv], capture_output=True, text=True,
-                          timeout=harness.PATIENCE)
 
 
 def counts(reply):

@@ -2,8 +2,6 @@
 """zookeeper.auth_file: what the daemon makes is for its user alone."""
 
 import os
-import signal
-import subprocess
 
 import kazoo.exceptions
 import kazoo.security
@@ -11,14 +9,14 @@ import pytest
 
 import harness
 from saved import Saved, wait_kept
+from test_cli import run
 
 OPERATORS = True  # see clients of conftest.py
 
 
-def test_hosts_of_one_secret_exclude_each_other(daemons, zk, root, clients, secret):
+def test_hosts_of_one_secret_exclude_each_other(daemons, zk, root, clients, locked, secret):
     one, two = (daemons(zk, root=root, zookeeper__auth_file=secret) for _ in range(2))
-    a, b = clients(one), clients(two)
-    token = a.call("LOCK", "a")
+    (a, token), b = locked(one), clients(two)
     assert b.call("LOCK", "a", "WAIT", "0") is None
     a.call("UNLOCK", "a")
     assert b.call("LOCK", "a", "WAIT", "20000") > token
@@ -36,24 +34,21 @@ def test_nobody_else_reads_or_deletes(daemons, zk, root, clients, secret, kazoo_
         stranger.delete(f"{root}/a/{znode}")
 
 
-def test_mail_is_for_hosts_of_the_secret_only(daemons, zk, root, clients, secret, kazoo_client):
+def test_mail_is_for_hosts_of_the_secret_only(daemons, zk, root, clients, locked, secret, kazoo_client):
     one, two = (daemons(zk, root=root, host=host, zookeeper__auth_file=secret) for host in ("alpha", "beta"))
-    a, b = clients(one), clients(two)
-    token = a.call("LOCK", "a")
+    (a, token), b = locked(one), clients(two)
     assert b.call("REVOKE", "a", "please") == 1 and a.push() == ["revoke", "a", token, "please"]
     assert b.call("FORCEUNLOCK", "a") == 1 and a.push() == ["lost", "a", token, "forced"]
     with pytest.raises(kazoo.exceptions.NoAuthError):
         kazoo_client(zk).create(f"{root}/.mail/alpha/x", b"x")
 
 
-def test_a_daemon_without_the_secret_is_refused_and_says_so(daemons, zk, root, clients, secret):
+def test_a_daemon_without_the_secret_is_refused_and_says_so(daemons, launch, zk, root, clients, secret):
     first = daemons(zk, root=root, zookeeper__auth_file=secret)
     clients(first).call("LOCK", "a")
     other = harness.Daemon(zk, root=root, wait=False)
     other.has_session = False
-    daemons.list.append(other)
-    other.start()
-    c = clients(other)
+    c = clients(launch(other))
     harness.wait_until(lambda: other.info("session")["session_state"] == "safe", "the session")
     assert c.call("LOCK", "a", "WAIT", "1000").code == "UNAVAILABLE"
     assert "ZooKeeper refuses" in other.log() and "not authenticated" in other.log()
@@ -72,9 +67,8 @@ def test_a_bad_secret_is_an_error_before_anything_starts(tmp_path, text, mode, s
     if text is not None:
         path.write_text(text)
         path.chmod(mode)
-    done = subprocess.run([harness.program("lockbrokerd"), "-o", f"zookeeper.auth_file={path}",
-                           "-o", f"daemon.socket={tmp_path}/s", "-o", f"daemon.rundir={tmp_path}"],
-                          capture_output=True, text=True, timeout=harness.PATIENCE)
+    done = harness.run([harness.program("lockbrokerd"), "-o", f"zookeeper.auth_file={path}",
+                        "-o", f"daemon.socket={tmp_path}/s", "-o", f"daemon.rundir={tmp_path}"])
     assert done.returncode == 2 and says in done.stderr and str(path) in done.stderr
     assert not os.path.exists(tmp_path / "s")
 
@@ -93,24 +87,19 @@ def test_a_root_that_others_prepared_below_what_is_theirs(daemons, zk, root, cli
     assert d.info("zookeeper")["trouble"] == ""
 
 
-def rewrite(path, text):
-    with open(path, "w", encoding="ascii") as f:
-        f.write(text)
-
-
 def test_a_fleet_changes_its_password_in_steps_and_all_hosts_exclude_each_other_throughout(
         daemons, zk, root, clients, tmp_path, kazoo_client):
     """Each host is a step behind the other once. What is made belongs to the first line, and to nobody else."""
-    files = [str(tmp_path / name) for name in ("one", "two")]
+    files = [tmp_path / name for name in ("one", "two")]
     for path in files:
-        rewrite(path, "broker:old\n")
-        os.chmod(path, 0o600)
+        path.write_text("broker:old\n")
+        path.chmod(0o600)
     hosts = [daemons(zk, root=root, zookeeper__auth_file=path) for path in files]
     owner = "old"
     for text in (None, "broker:old\nbroker:new\n", "broker:new\nbroker:old\n"):
         for host, path in zip(hosts, files):
             if text:
-                rewrite(path, text)
+                path.write_text(text)
                 host.terminate()
                 host.start()
             owner = "new" if text and text.startswith("broker:new") else "old"
@@ -137,11 +126,11 @@ def give(k, path, acl):
 def test_the_old_line_may_go_when_what_was_made_before_belongs_to_the_new_one(
         daemons, zk, root, clients, secret, kazoo_client):
     """The last step of a change. Without setAcl the daemon is refused, and says so; it goes on by itself after that."""
-    rewrite(secret, "broker:old\n")
+    secret.write_text("broker:old\n")
     d = daemons(zk, root=root, zookeeper__auth_file=secret)
     assert clients(d).call("LOCK", "a") > 0
     assert d.terminate() == 0
-    rewrite(secret, "broker:new\n")
+    secret.write_text("broker:new\n")
     d.has_session = False
     d.start()
     c = clients(d)
@@ -155,18 +144,17 @@ def test_the_old_line_may_go_when_what_was_made_before_belongs_to_the_new_one(
 
 
 def reload(daemon):
-    return subprocess.run([harness.program("lockbroker"), "-S", daemon.operator_socket, "reload"], capture_output=True, text=True,
-                          timeout=harness.PATIENCE, check=True).stdout
+    return run(daemon, "reload", check=True).stdout
 
 
 def test_a_reload_says_that_another_secret_needs_a_restart(daemons, zk, root, secret):
     d = daemons(zk, root=root, zookeeper__auth_file=secret)
-    rewrite(secret, "broker:other\n")
+    secret.write_text("broker:other\n")
     said = reload(d)
     assert f"zookeeper.auth_file: {secret} has other lines than at the start, which needs a restart" in said
-    rewrite(secret, "nothing\n")
+    secret.write_text("nothing\n")
     assert "the next start would fail" in reload(d)
-    rewrite(secret, "broker:s3cret\n")
+    secret.write_text("broker:s3cret\n")
     assert "zookeeper.auth_file" not in reload(d)
 
 
@@ -178,31 +166,27 @@ def keeps(daemon, client, token):
     assert daemon.info("zookeeper")["trouble"] == ""
 
 
-@pytest.mark.parametrize("change", [lambda path: rewrite(path, "broker:other\n"), lambda path: os.chmod(path, 0o644), os.unlink],
-                         ids=["other lines", "open to others", "gone"])
-def test_a_crash_goes_on_with_the_secret_that_was_in_use(daemons, zk, root, clients, secret, change):
+@pytest.mark.parametrize("change", [lambda path: path.write_text("broker:other\n"), lambda path: path.chmod(0o644),
+                                    os.unlink], ids=["other lines", "open to others", "gone"])
+def test_a_crash_goes_on_with_the_secret_that_was_in_use(daemons, zk, root, locked, secret, change):
     """What is in the file by now is for the next start: nobody has asked for that. What was made belongs to the former line."""
     d = daemons(zk, root=root, zookeeper__auth_file=secret)
-    c = clients(d)
-    token = c.call("LOCK", "a")
+    c, token = locked(d)
     change(secret)
     for _ in range(2):
         wait_kept(Saved(d), c)
-        old = d.pid
-        os.kill(old, signal.SIGKILL)
-        d.await_another(old)
+        d.crash()
     keeps(d, c, token)
 
 
-def test_a_hand_over_needs_the_line_that_what_was_made_belongs_to(daemons, zk, root, clients, secret):
+def test_a_hand_over_needs_the_line_that_what_was_made_belongs_to(daemons, zk, root, clients, locked, secret):
     d = daemons(zk, root=root, zookeeper__auth_file=secret)
-    c, operator = clients(d), clients(d)
-    token = c.call("LOCK", "a")
+    (c, token), operator = locked(d), clients(d)
     for text in ("broker:new\n", "broker:s3cret2\nbroker:new\n"):
-        rewrite(secret, text)
+        secret.write_text(text)
         reply = operator.call("RESTART")
         assert reply.startswith("ERR not restarted: zookeeper.auth_file lacks the first line of the secret in use"), reply
     for text in ("broker:s3cret\nbroker:new\n", "broker:new\nbroker:s3cret\n"):
-        rewrite(secret, text)
+        secret.write_text(text)
         d.hand_over(operator)
     keeps(d, c, token)

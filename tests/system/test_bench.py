@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the benchmark measures with must itself be right: it counts what was done, and finds out what is no lock."""
 
+import contextlib
 import json
 import os
 import re
@@ -51,11 +52,31 @@ def handed_on(figures):
     return figures["hand_offs"] > 0
 
 
+def excludes(status, figures):
+    """No two had the lock at once, and one had it after another."""
+    return status == 0 and figures["overlaps"] == 0 and figures["hand_offs"] > 0
+
+
 def load_once(peer, target, processes, names, seconds, *more):
-    done = subprocess.run([harness.program("tests/bench-load"), "--peer", peer, "--target", target, "--processes",
-                           str(processes), "--names", names, "--seconds", seconds, *more], capture_output=True, text=True,
-                          timeout=harness.PATIENCE * 3)
+    done = harness.run([harness.program("tests/bench-load"), "--peer", peer, "--target", target, "--processes",
+                        str(processes), "--names", names, "--seconds", seconds, *more], timeout=harness.PATIENCE * 3)
     return done.returncode, json.loads(done.stdout) if done.stdout else done.stderr
+
+
+@contextlib.contextmanager
+def unless_missing():
+    """A program that a test needs may not be installed, or may not start."""
+    try:
+        yield
+    except services.Missing as e:
+        pytest.skip(str(e))
+
+
+class Run:
+    """Stands for a run of the benchmark: there is nothing to complain of."""
+
+    def complain(self, complaint):
+        assert not complaint
 
 
 @pytest.fixture
@@ -90,7 +111,7 @@ def test_shares_of_hosts_are_told_apart(two_hosts):
 def test_the_null_broker_is_a_lock_in_the_order_of_asking(null):
     for more in ([], ["--order"]):
         status, figures = load("null", null.target, 8, "one", *more, enough=handed_on)
-        assert status == 0 and figures["overlaps"] == 0 and figures["hand_offs"] > 0
+        assert excludes(status, figures)
     assert figures["overtaken"] <= 8
 
 
@@ -132,17 +153,16 @@ def test_the_time_of_pairs_without_times_begins_when_all_have_had_their_lock(bro
 
 
 def test_a_row_that_was_too_slow_for_a_single_pair_is_told_too():
-    class Run:
-        rounds, seconds, results = 1, 1, report.Results()
-        rows = [measure.Row(targets.LIBRARY, "library", []), measure.Row(targets.DELEGATED, "library", [])]
-
-    for row, pairs_s in zip(Run.rows, (0, 500)):
+    run, results = Run(), report.Results()
+    run.rounds, run.seconds, run.results = 1, 1, results
+    run.rows = [measure.Row(targets.LIBRARY, "library", []), measure.Row(targets.DELEGATED, "library", [])]
+    for row, pairs_s in zip(run.rows, (0, 500)):
         row.measure = lambda *_, pairs_s=pairs_s, **__: {"pairs_s": pairs_s}
-    scenarios.bare(Run())
-    assert Run.results.get("bare", targets.READERS, targets.LIBRARY, "pairs_s") == 0
-    assert Run.results.get("bare", targets.READERS, targets.DELEGATED, "pair_ns") > 0
-    assert any("32 readers" in what for what, *_ in targets.tell(Run.results))
-    assert targets.LIBRARY in report.section_table(Run.results, "bare", {"pairs_s": ("pairs/s", 0), "pair_ns": ("ns", 0)})
+    scenarios.bare(run)
+    assert results.get("bare", targets.READERS, targets.LIBRARY, "pairs_s") == 0
+    assert results.get("bare", targets.READERS, targets.DELEGATED, "pair_ns") > 0
+    assert any("32 readers" in what for what, *_ in targets.tell(results))
+    assert targets.LIBRARY in report.section_table(results, "bare", {"pairs_s": ("pairs/s", 0), "pair_ns": ("ns", 0)})
 
 
 def test_a_short_round_judges_counts_and_no_times():
@@ -165,10 +185,8 @@ class NoRoom(threading.Thread):
         for directory in (os.environ["LOCKBROKER_RUN"], self.dir):
             os.chmod(directory, os.stat(directory).st_mode | 0o011)
         self.path = os.path.join(self.dir, "socket")
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(self.path)
+        self.listener = socket.create_server(self.path, family=socket.AF_UNIX)
         os.chmod(self.path, 0o666)
-        self.listener.listen()
         self.start()
 
     def run(self):
@@ -182,8 +200,8 @@ class NoRoom(threading.Thread):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two other users")
 @pytest.mark.parametrize("who, status", [("app", 0), ("users", 1)])
 def test_a_connection_that_ones_own_user_has_cost_is_no_failure(who, status):
-    done = subprocess.run([harness.program("tests/bench-neighbours"), NoRoom().path, "spin", "1", "1", "60", who],
-                          capture_output=True, text=True, timeout=harness.PATIENCE * 3)
+    done = harness.run([harness.program("tests/bench-neighbours"), NoRoom().path, "spin", "1", "1", "60", who],
+                       timeout=harness.PATIENCE * 3)
     assert done.returncode == status and "there is no room" in done.stderr
     if not status:
         found = json.loads(done.stdout)
@@ -202,8 +220,7 @@ def test_a_peer_without_readers_is_not_measured_with_them(null):
 
 
 def test_a_mutex_in_memory_is_a_lock(tmp_path):
-    status, figures = load("mutex", str(tmp_path), 4, "one", "--hold", "1000", enough=handed_on)
-    assert status == 0 and figures["overlaps"] == 0 and figures["hand_offs"] > 0
+    assert excludes(*load("mutex", str(tmp_path), 4, "one", "--hold", "1000", enough=handed_on))
 
 
 @pytest.mark.parametrize("more", [[], ["--delegation"], ["--held"], ["--delegation", "--held"]])
@@ -220,8 +237,7 @@ def test_what_is_no_lock_is_found_out(zk):
 
 @pytest.mark.parametrize("peer", ["recipe", "relay"])
 def test_the_recipe_is_a_lock_as_it_is_and_behind_a_socket(zk, peer):
-    status, figures = load(peer, zk.address, 4, "one", "--hold", "2000")
-    assert status == 0 and figures["overlaps"] == 0 and figures["hand_offs"] > 0
+    assert excludes(*load(peer, zk.address, 4, "one", "--hold", "2000"))
 
 
 def test_the_processes_of_a_load_are_those_that_they_have_forked_too(zk):
@@ -249,10 +265,6 @@ def test_figures_are_told_as_medians_with_their_spread():
 
 
 def test_a_reconnection_is_measured_until_all_is_found_again():
-    class Run:
-        def complain(self, complaint):
-            assert not complaint
-
     figures = slow.reconnect(Run(), slow.network.Network(), 20, 50, 200000)
     assert figures["found_s"] >= figures["proven_ms"] / 1000 > 0
     assert figures["megabytes"] > 0 and figures["drops"] == 0
@@ -260,21 +272,17 @@ def test_a_reconnection_is_measured_until_all_is_found_again():
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a daemon a journal")
 def test_holds_reach_the_journal_of_the_daemon_that_logs_them_and_of_no_other():
-    class Run:
-        failures = []
-
-        def failed(self, what):
-            self.failures.append(what)
-
+    run, failures = Run(), []
+    run.failed = failures.append
     daemons = {"lockbroker": {row: logged.Logging(grants) for row, grants in ((targets.LOGGED, 1), (targets.NOT_LOGGED, 0))}}
     try:
-        logged.check(Run(), daemons)
-        assert Run.failures == [f"{targets.LOGGED}: the journal has 0 holds"], "nothing was held yet"
+        logged.check(run, daemons)
+        assert failures == [f"{targets.LOGGED}: the journal has 0 holds"], "nothing was held yet"
         found = when_it_is_fast_enough(lambda seconds: logged.turn(daemons, "32 processes", seconds * 0.1))
-        Run.failures.clear()
+        failures.clear()
         harness.wait_until(lambda: daemons["lockbroker"][targets.LOGGED].journal.holds, "a line of a hold")
-        logged.check(Run(), daemons)
-        assert not Run.failures
+        logged.check(run, daemons)
+        assert not failures
         assert all(figures["cpu_us"] > 0 and figures["pairs_s"] > 0 for figures in found.values())
         assert found[targets.LOGGED]["of_off"] == found[targets.LOGGED]["cpu_us"] / found[targets.NOT_LOGGED]["cpu_us"]
     finally:
@@ -283,10 +291,6 @@ def test_holds_reach_the_journal_of_the_daemon_that_logs_them_and_of_no_other():
 
 def test_the_bytes_of_a_turn_are_counted_in_steps():
     """The recipe lists at the hand-off; a host that knows that it is second does not."""
-    class Run:
-        def complain(self, complaint):
-            assert not complaint
-
     net, listed = crowd.network.Network(), 50 * crowd.queues.NAME_BYTES
     ours, recipe = (crowd.turn(Run(), net, host, 50) for host in (crowd.Ours, crowd.Recipe))
     assert ours["join_bytes"] > listed and recipe["join_bytes"] > listed
@@ -346,14 +350,9 @@ def test_a_round_counts_if_its_way_was_right():
 
 
 def test_hosts_that_are_some_way_off_hand_a_lock_on(zk):
-    class Run:
-        results = report.Results()
-
-        def complain(self, complaint):
-            assert not complaint
-
-    way_us = 2000
-    for kind, *where in ((ways.Hosts, targets.RECIPE), (ways.Ours, Run(), "lockbroker")):
+    run, way_us = Run(), 2000
+    run.results = report.Results()
+    for kind, *where in ((ways.Hosts, targets.RECIPE), (ways.Ours, run, "lockbroker")):
         hosts = kind(*where, zk.port, 2, way_us)
         try:
             figures = hosts.measure(4 * way_us)
@@ -403,13 +402,10 @@ def test_without_netem_the_row_is_left_out_and_a_note_says_why(tc):
 
 
 def test_etcds_lock_service_is_a_lock():
-    try:
+    with unless_missing():
         server = services.Etcd()
-    except services.Missing as e:
-        pytest.skip(str(e))
     try:
-        status, figures = load("etcd", server.target, 4, "one", "--hold", "2000", enough=handed_on)
-        assert status == 0 and figures["overlaps"] == 0 and figures["hand_offs"] > 0
+        assert excludes(*load("etcd", server.target, 4, "one", "--hold", "2000", enough=handed_on))
     finally:
         server.end()
 
@@ -476,8 +472,8 @@ def test_a_dead_host_acknowledges_nothing():
 # ---- the fleet ----
 
 def fleet_load(daemons, locks, seconds):
-    done = subprocess.run([harness.program("tests/bench-fleet"), str(locks), "0.1", seconds, *[d.socket for d in daemons]],
-                          capture_output=True, text=True, timeout=harness.PATIENCE * 3)
+    done = harness.run([harness.program("tests/bench-fleet"), str(locks), "0.1", seconds, *[d.socket for d in daemons]],
+                       timeout=harness.PATIENCE * 3)
     begun, figures = done.stdout.splitlines() or ["", "{}"]
     return done.returncode, begun, json.loads(figures), done.stderr
 
@@ -540,6 +536,12 @@ def when_it_is_fast_enough(measure_for):
     return measure_for(20)
 
 
+def counted(pairs):
+    if not pairs:
+        raise costs.TooSlow("not a pair in its time")
+    return pairs
+
+
 def test_all_time_of_the_cores_is_somebodys(null):
     cpus = os.sched_getaffinity(0)
     if not costs.usage(null.pids):
@@ -548,9 +550,7 @@ def test_all_time_of_the_cores_is_somebodys(null):
     def look(seconds):
         window = costs.Window({"service": null.pids}, cpus, seconds * 0.3)
         pairs_s = null_row(null).measure(2, "one", seconds, warm=0.5, during=window)["pairs_s"]
-        if not pairs_s:
-            raise costs.TooSlow("not a pair in its time")
-        return window.figures(pairs_s), pairs_s
+        return window.figures(counted(pairs_s)), pairs_s
 
     found, pairs_s = when_it_is_fast_enough(look)
     parts = [found[f"{program}_{way}_us"] for program in ("service", "load") for way in ("user", "system")]
@@ -565,15 +565,11 @@ def test_system_calls_are_those_of_the_service_while_it_is_watched(null, tmp_pat
         strace = costs.Strace(null.pids, str(tmp_path))
         pairs = null_row(null).measure(1, "own", seconds / 3, warm=0)["pairs"]
         counts = strace.finish()
-        if not pairs:
-            raise costs.TooSlow("not a pair in its time")
-        return pairs, counts
+        return counted(pairs), counts
 
-    try:
+    with unless_missing():
         services.found("strace")
         pairs, counts = when_it_is_fast_enough(count)
-    except services.Missing as e:
-        pytest.skip(str(e))
     assert null_row(null).measure(1, "own", 0.1)["pairs"] > 0, "it goes on afterwards"
     assert counts["accept4"] in (1, 2)  # on a busy machine it is only now that it finds who asked whether it serves
     for name in ("recvfrom", "sendto", "epoll_wait"):
@@ -581,25 +577,20 @@ def test_system_calls_are_those_of_the_service_while_it_is_watched(null, tmp_pat
 
 
 def test_instructions_are_those_of_the_load(tmp_path):
-    try:
+    with unless_missing():  # a sanitized program does not start under it
         services.found("valgrind")
         null = services.Null(under=costs.callgrind(str(tmp_path)))
-    except services.Missing as e:
-        pytest.skip(str(e))  # a sanitized program does not start under it
 
     def count(seconds):
         null_row(null).measure(1, "own", 0.2)
         costs.dump(str(tmp_path), null.pids[0])
         pairs = null_row(null).measure(1, "own", seconds / 3, warm=0)["pairs"]
         path = costs.dump(str(tmp_path), null.pids[0])
-        if not pairs:
-            raise costs.TooSlow("not a pair in its time")
-        return pairs, costs.instructions(path, inclusive=False), costs.instructions(path, inclusive=True)
+        return counted(pairs), costs.instructions(path, inclusive=False), costs.instructions(path, inclusive=True)
 
     try:
-        pairs, (total, own), (_, inclusive) = when_it_is_fast_enough(count)
-    except services.Missing as e:
-        pytest.skip(str(e))  # callgrind_control or callgrind_annotate
+        with unless_missing():  # callgrind_control or callgrind_annotate
+            pairs, (total, own), (_, inclusive) = when_it_is_fast_enough(count)
     finally:
         null.end()
     assert 300 * pairs < total < 5000 * pairs + 1000000
@@ -614,12 +605,10 @@ LINES_MAX = {"standalone": 63, "ZooKeeper": 59}
 @pytest.mark.parametrize("run", lines.RUNS)
 def test_a_warm_pair_stores_to_few_lines(run):
     """The ledger's and all others. What is new in a pair belongs beside what a pair writes anyway (make lines)."""
-    try:
+    with unless_missing():
         services.found("valgrind")
         with lines.RUNS[run]() as daemon, lines.warm_pair(daemon) as pair:
             found = lines.listing(daemon, pair)
-    except services.Missing as e:
-        pytest.skip(str(e))
     owners = {whose.split(":")[0] for whose in found}
     assert {"broker", "lock", "client", "grant", "conn", "account", "saved"} <= owners, "it tells whose the lines are"
     assert len(pair.stores) <= LINES_MAX[run], sorted((len(at), whose) for whose, at in found.items())

@@ -68,8 +68,7 @@ def with_redis_cli(broker, script):
 
 def with_call(broker, script):
     """What is asked of RESP3 is shown as such; here it speaks as redis-cli does."""
-    text = subprocess.run(test_cli.command(broker, "call"), input="HELLO 2\n" + script, capture_output=True, text=True,
-                          timeout=harness.PATIENCE).stdout
+    text = test_cli.run(broker, "call", input="HELLO 2\n" + script).stdout
     return text[text.index('"session_page_id"'):].split("\n", 2)[2]
 
 
@@ -110,10 +109,10 @@ def test_one_request_and_its_reply(standalone, clients):
 
 
 def test_lines_that_are_no_requests_cost_the_others_nothing(standalone):
-    done = call(standalone, stdin=None, input='\n  \nPING "\n*3\n:7\nPING \'a b\'\nECHO b')
+    done = call(standalone, input='\n  \nPING "\n*3\n:7\nPING \'a b\'\nECHO b')
     assert done.stdout == '"a b"\n"b"\n' and done.returncode == 1
     assert len(done.stderr.splitlines()) == 3
-    assert call(standalone, stdin=None, input="").returncode == 0
+    assert call(standalone, input="").returncode == 0
 
 
 def test_events_are_shown_when_they_come(standalone, clients):

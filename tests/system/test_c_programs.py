@@ -4,7 +4,6 @@
 import os
 import re
 import shutil
-import signal
 import subprocess
 
 import pytest
@@ -52,16 +51,11 @@ def loop_program(tmp_path_factory):
 
 @pytest.fixture
 def loops(loop_program, daemons):
-    made = []
-
-    def start(daemon):
-        made.append(Loop(loop_program, daemon))
-        return made[-1]
-
-    yield start
-    for loop in made:
+    def end(loop):
         _, complaints = loop.process.communicate(timeout=harness.PATIENCE)
         assert (loop.process.returncode, complaints) == (0, "")
+
+    yield from harness.each_ends(lambda daemon: Loop(loop_program, daemon), end)
 
 
 def test_a_loop_goes_on_while_its_lock_is_waited_for(broker, clients, loops):
@@ -81,8 +75,7 @@ def test_a_loop_ends_with_an_input_that_nobody_can_wait_for(standalone, loop_pro
     (tmp_path / "lines").write_text(lines)
     for path in [tmp_path / "lines"] + ["/dev/null"] * (not lines):
         with open(path) as text:
-            done = subprocess.run([loop_program, "a"], stdin=text, capture_output=True, text=True, timeout=harness.PATIENCE,
-                                  env=os.environ | {"LOCKBROKER_SOCKET": standalone.socket})
+            done = harness.run([loop_program, "a"], stdin=text, env=os.environ | {"LOCKBROKER_SOCKET": standalone.socket})
         assert (done.returncode, done.stderr) == (0, "") and ("heard one\ntwo" in done.stdout) == bool(lines)
 
 
@@ -112,10 +105,9 @@ def test_a_loop_loses_its_lock_with_the_session(own_zk, daemons, loops):
     zk = own_zk(tick_ms=harness.FAST_TICK_MS)
     loop = loops(daemons(zk, **harness.FAST))
     first = loop.held()
-    zk.signal(signal.SIGSTOP)
-    loop.until("lost session")
-    loop.answers("still here")
-    zk.signal(signal.SIGCONT)
+    with harness.stopped(zk):
+        loop.until("lost session")
+        loop.answers("still here")
     assert loop.held() > first
 
 

@@ -84,16 +84,13 @@ def test_a_connection_that_is_lost_meanwhile_is_one_error(daemons, own_zk, root,
     c, other = clients(d), clients(d)
     c.call("LOCK", "a")
     assert len(all_of(c)[0]) == 1
-    zk.signal(harness.signal.SIGSTOP)
-    try:
+    with harness.stopped(zk):
         c.send("LOCKS", "*", "ALL")
         refused = c.reply()
         assert refused.code == "UNAVAILABLE" and "no connection to ZooKeeper" in refused
         assert other.call("PING") == "PONG"
         done = run(d, "ls", "--all")
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (69, "", 1), done
-    finally:
-        zk.signal(harness.signal.SIGCONT)
     harness.wait_until(lambda: not isinstance(c.call("LOCKS", "*", "ALL"), harness.Error), "the connection")
 
 

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lockbroker command, as shells use it."""
 
+import contextlib
 import datetime
-import fcntl
 import os
 import pty
 import re
 import signal
-import struct
 import subprocess
 import sys
 import termios
@@ -31,27 +30,41 @@ def command(daemon, *argv):
 
 
 def run(daemon, *argv, **options):
-    options.setdefault("stdin", subprocess.DEVNULL)
-    return subprocess.run(command(daemon, *argv), capture_output=True, text=True, timeout=harness.PATIENCE, **options)
+    return harness.run(command(daemon, *argv), **options)
 
 
-def on_screen(argv, lines=24, columns=80, **environment):
-    """What it writes to a terminal of that size, in lines, and its exit status."""
+def terminal(argv, lines=24, columns=80, **environment):
+    """Starts it at a terminal of that size: its process, and our end."""
     pid, fd = pty.fork()
     if pid == 0:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # who runs the tests in the background may ignore it
         # The parent has set the size, and written a byte, before the command asks for it.
         os.read(0, 1)
         os.execvpe(argv[0], argv, {"TERM": "xterm"} | {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | environment)
-    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    termios.tcsetwinsize(fd, (lines, columns))
     os.write(fd, b"\n")
-    text = b""
-    try:
+    return pid, fd
+
+
+def read_until(fd, mark, text=b""):
+    """What comes from there, until all of it has the pattern."""
+    while not re.search(mark, text):
+        text += os.read(fd, 65536)
+    return text
+
+
+def read_to_the_end(pid, fd, text=b""):
+    """All that comes from its terminal, and its exit status."""
+    with contextlib.suppress(OSError):  # that is how the end of a terminal looks
         while data := os.read(fd, 65536):
             text += data
-    except OSError:  # that is how the end of a terminal looks
-        pass
     os.close(fd)
-    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return text, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def on_screen(argv, **size_and_environment):
+    """What it writes to a terminal, in lines, and its exit status."""
+    text, status = read_to_the_end(*terminal(argv, **size_and_environment))
     return text.decode().replace("\r\n", "\n").removeprefix("\n").split("\n")[:-1], status
 
 
@@ -60,10 +73,12 @@ def plain(lines):
     return [re.sub(r"\x1b\[\d*m", "", line) for line in lines]
 
 
-def start(daemon, *argv):
-    """The command in the background; its standard output is a pipe."""
-    return harness.spawn(command(daemon, *argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                         stderr=subprocess.PIPE, text=True)
+def start(daemon, *argv, says=None):
+    """The command in the background, which says that first; its standard output is a pipe."""
+    p = harness.spawn(command(daemon, *argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                      stderr=subprocess.PIPE, text=True)
+    assert says is None or p.stdout.readline() == f"{says}\n"
+    return p
 
 
 LOST = 79
@@ -91,7 +106,7 @@ def test_the_command_gets_its_arguments_environment_and_input_untouched(broker):
     assert done.stdout == "two words|$HOME|*|"
     done = run(broker, "lock", "orders/42", "--", "sh", "-c", 'echo "$LOCKBROKER_NAME $LOCKBROKER_TOKEN"')
     assert re.fullmatch(r"orders/42 \d+\n", done.stdout)
-    done = run(broker, "lock", "a", "--", "cat", stdin=None, input="through")
+    done = run(broker, "lock", "a", "--", "cat", input="through")
     assert (done.stdout, done.stderr) == ("through", "")
 
 
@@ -179,8 +194,7 @@ def test_signals_are_forwarded(standalone, number):
     """Pitfall 9."""
     name = number.name[3:]
     p = start(standalone, "lock", "a", "--", "sh", "-c", f"trap 'echo {name}; exit 9' {name}; echo ready; "
-              "while :; do sleep 0.05; done")
-    assert p.stdout.readline() == "ready\n"
+              "while :; do sleep 0.05; done", says="ready")
     p.send_signal(number)
     assert p.stdout.readline() == f"{name}\n"
     assert p.wait(harness.PATIENCE) == 9
@@ -192,8 +206,7 @@ def test_a_signal_while_waiting_ends_it_and_its_request(broker, clients):
     c.call("LOCK", "a")
     p = start(broker, "lock", "a", "--", "echo", "run")
     harness.wait_until(lambda: len(c.call("QUEUE", "a")) == 1, "the command to wait")
-    p.terminate()
-    assert p.wait(harness.PATIENCE) == -signal.SIGTERM
+    assert harness.end(p) == -signal.SIGTERM
     harness.wait_until(lambda: c.call("QUEUE", "a") == [], "the request to go")
 
 
@@ -201,8 +214,7 @@ def test_the_lock_follows_the_command(broker, clients):
     """Pitfall 9. Killing the lockbroker process does not free the lock under the command, which goes on."""
     c = clients(broker)
     p, child = started(broker, "sleep", "60")
-    p.kill()
-    p.wait()
+    harness.end(p, signal.SIGKILL)
     assert c.call("LOCK", "a", "WAIT", 100) is None
     os.kill(child, signal.SIGKILL)
     assert isinstance(c.call("LOCK", "a", "WAIT", 20000), int)
@@ -248,8 +260,7 @@ def test_a_lost_broker_ends_the_command(standalone):
 
 def test_a_command_that_does_not_heed_sigterm_is_killed_after_the_grace(standalone):
     p = start(standalone, "lock", "-k", "0.3", "a", "--", "sh", "-c",
-              "trap '' TERM; echo ready; while :; do sleep 0.05; done")
-    assert p.stdout.readline() == "ready\n"
+              "trap '' TERM; echo ready; while :; do sleep 0.05; done", says="ready")
     began = time.monotonic()
     standalone.kill()
     p.stdout.close()
@@ -262,6 +273,12 @@ def test_a_command_that_does_not_heed_sigterm_is_killed_after_the_grace(standalo
 def sleepers(p, count):
     """The process ids that a script told, one in a line."""
     return [int(p.stdout.readline()) for _ in range(count)]
+
+
+def unreaped(pid):
+    """The children of a process with one thread, also those that have ended."""
+    with open(f"/proc/{pid}/task/{pid}/children") as f:
+        return [int(word) for word in f.read().split()]
 
 
 def script(daemon, text, *options):
@@ -331,10 +348,8 @@ def test_after_a_loss_the_end_of_the_last_descendant_is_waited_for_but_no_longer
 def test_many_descendants_end(standalone, leftovers):
     p = script(standalone, "for i in $(seq 300); do setsid sleep 60 & done; echo 0 >&3; wait", "-k", "60")
     sleepers(p, 1)
-    with open(f"/proc/{p.pid}/task/{p.pid}/children") as f:
-        shell = f.read().strip()
-    with open(f"/proc/{shell}/task/{shell}/children") as f:
-        leftovers += map(int, f.read().split())
+    (shell,) = unreaped(p.pid)
+    leftovers += unreaped(shell)
     assert len(leftovers) == 300
     standalone.kill()
     assert p.wait(harness.PATIENCE) == LOST
@@ -356,14 +371,9 @@ def test_orphans_are_reaped_and_their_status_is_not_the_commands(standalone, tmp
     seen = tmp_path / "seen"
     orphans = f"(sh -c 'exit 3' &); (sh -c 'kill -9 $$' &); (sh -c 'until [ -e {seen} ]; do sleep 0.05; done' &)"
     p, child = started(standalone, "sh", "-c", f"{orphans}; exec sleep 60")
-
-    def children():
-        with open(f"/proc/{p.pid}/task/{p.pid}/children") as f:
-            return f.read().split()
-
-    harness.wait_until(lambda: len(children()) > 1, "the orphan to be adopted")
+    harness.wait_until(lambda: len(unreaped(p.pid)) > 1, "the orphan to be adopted")
     seen.touch()
-    harness.wait_until(lambda: children() == [str(child)], "the orphan to be reaped")
+    harness.wait_until(lambda: unreaped(p.pid) == [child], "the orphan to be reaped")
     os.kill(child, signal.SIGUSR1)
     assert p.wait(harness.PATIENCE) == 128 + signal.SIGUSR1
 
@@ -379,35 +389,23 @@ def test_without_a_loss_what_the_command_leaves_goes_on(standalone, leftovers):
 def test_after_a_loss_it_is_79_whatever_the_command_ended_with(standalone, status):
     """That is said."""
     p = start(standalone, "lock", "-k", "60", "a", "sh", "-c",
-              f"trap 'exit {status}' TERM; echo ready; while :; do sleep 0.05; done")
-    assert p.stdout.readline() == "ready\n"
+              f"trap 'exit {status}' TERM; echo ready; while :; do sleep 0.05; done", says="ready")
     standalone.kill()
     assert p.wait(harness.PATIENCE) == LOST
     err = p.stderr.read()
     assert " is lost: " in err and f"sh ended after that with the status {status}; ours is 79." in err
 
 
-def at_a_terminal(argv, mark, keys, first=lambda pid: None, again=None, then=None):
+def at_a_terminal(argv, mark, keys, first=lambda pid: None, again=b"", then=lambda pid: None, **size_and_environment):
     """Runs argv at a terminal, presses the keys once it has written the mark, returns all it wrote and its status. With its
     process `first` is called before the keys, and `then` once it has written the mark `again`."""
-    pid, fd = pty.fork()
-    if pid == 0:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # who runs the tests in the background may ignore it
-        os.execvp(argv[0], argv)
-    text = b""
-    try:
-        while mark not in text:
-            text += os.read(fd, 4096)
-        first(pid)
-        os.write(fd, keys)
-        while data := os.read(fd, 4096):
-            text += data
-            if again and again in text:
-                again = then(pid)
-    except OSError:  # that is how the end of a terminal looks
-        pass
-    os.close(fd)
-    return text, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    pid, fd = terminal(argv, **size_and_environment)
+    text = read_until(fd, mark)
+    first(pid)
+    os.write(fd, keys)
+    text = read_until(fd, again, text)
+    then(pid)
+    return read_to_the_end(pid, fd, text)
 
 
 def test_the_terminals_interrupt_reaches_a_command_in_another_session(standalone):
@@ -449,13 +447,9 @@ def test_the_terminals_interrupt_reaches_a_command_in_our_group_once(standalone)
 def test_the_end_of_the_terminal_reaches_a_command_in_our_group(standalone):
     """We lead the session, as under `ssh -t`: the kernel sends the hang-up to us alone."""
     argv = ["env", "--default-signal", *command(standalone, "lock", "a", "sh", "-c", "echo ready; exec sleep 1000")]
-    pid, fd = pty.fork()
-    if pid == 0:
-        os.execvp(argv[0], argv)
+    pid, fd = terminal(argv)
     ours = harness.Orphan(pid)
-    text = b""
-    while b"ready" not in text:
-        text += os.read(fd, 4096)
+    read_until(fd, b"ready")
     os.close(fd)
     try:
         assert ours.wait() == 128 + signal.SIGHUP
@@ -468,9 +462,8 @@ def test_a_lost_session_ends_the_command(own_zk, daemons):
     zk = own_zk(tick_ms=harness.FAST_TICK_MS)
     d = daemons(zk, **harness.FAST)
     p, _ = started(d, "sleep", "60")
-    zk.signal(signal.SIGSTOP)
-    _, err = p.communicate(timeout=harness.PATIENCE)
-    zk.signal(signal.SIGCONT)
+    with harness.stopped(zk):
+        _, err = p.communicate(timeout=harness.PATIENCE)
     assert p.returncode == LOST
     # Which one is first: the broker's event, or the end of the proof that we see ourselves.
     assert re.search("The lock a is lost: (the host's session has run out: ZooKeeper was unreachable for too long|"
@@ -490,11 +483,10 @@ def test_a_hung_daemon_ends_the_command_when_the_proof_has_run_out(own_zk, daemo
     """Pitfall 8."""
     d = daemons(own_zk(tick_ms=1000), zookeeper__session_timeout_ms=6000, locks__grant_min_ms=300)
     p, _ = started(d, "sleep", "60")
-    d.signal(signal.SIGSTOP)
-    began = time.monotonic()
-    _, err = p.communicate(timeout=harness.PATIENCE)
-    took = time.monotonic() - began
-    d.signal(signal.SIGCONT)
+    with harness.stopped(d):
+        began = time.monotonic()
+        _, err = p.communicate(timeout=harness.PATIENCE)
+        took = time.monotonic() - began
     assert p.returncode == LOST and "no longer proof" in err
     assert took < 6 + 0.5, "no later than the session could expire"
 
@@ -598,8 +590,7 @@ def test_who_sees_the_command(broker):
     p, _ = started(broker, "sleep", "60")
     assert re.search(rf" {p.pid} +sh +exclusive ", run(broker, "who", "a").stdout)
     assert re.search(rf" {p.pid} +sh .* lockbroker ", run(broker, "who", "--wide", "a").stdout)
-    p.terminate()
-    p.wait()
+    harness.end(p)
 
 
 def test_who_tells_what_the_holder_wants_to_be_known(broker):
@@ -622,7 +613,7 @@ def test_ping_info_version_help(broker):
 
 def test_config_shows_the_keys_as_the_file_has_them(standalone):
     done = run(standalone, "config")
-    written = subprocess.run([harness.program("lockbrokerd"), "--print-config"], stdout=subprocess.PIPE, text=True, check=True)
+    written = harness.run([harness.program("lockbrokerd"), "--print-config"], check=True)
     empty = [line for line in written.stdout.splitlines() if line == "by_unit = " or line == "by_unit ="]
     assert empty and done.returncode == 0 and "limits.by_unit = \n" in done.stdout
     assert not re.search("= -$", done.stdout, re.MULTILINE)
@@ -675,8 +666,7 @@ def test_wrong_usage_is_named(line, sentence):
 
 
 def test_the_socket_comes_from_the_environment_too(standalone):
-    done = subprocess.run([harness.program("lockbroker"), "ping"], capture_output=True, text=True,
-                          env=os.environ | {"LOCKBROKER_SOCKET": standalone.socket}, timeout=harness.PATIENCE)
+    done = harness.run([harness.program("lockbroker"), "ping"], env=os.environ | {"LOCKBROKER_SOCKET": standalone.socket})
     assert done.stdout.startswith("PONG")
 
 

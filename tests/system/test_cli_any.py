@@ -9,10 +9,9 @@ import pytest
 
 import harness
 from test_cli import run, start
+from test_cli_several import HELD, TELL
 
 OPERATORS = True  # see clients of conftest.py
-
-TELL = ("sh", "-c", 'echo "$LOCKBROKER_NAME"; echo "$LOCKBROKER_TOKEN"')
 
 
 def test_the_command_learns_which_one_it_got(broker, clients):
@@ -49,8 +48,7 @@ def test_it_waits_in_each_queue_and_leaves_the_others(broker, clients):
     assert c.call("QUEUE", "a") == c.call("QUEUE", "c") == []
     c.call("MUNLOCK", 2, "a", "c")
     assert (c.call("HOLDERS", "a"), c.call("HOLDERS", "c")) == ([], [])
-    p.terminate()
-    p.wait()
+    harness.end(p)
 
 
 def test_no_two_commands_have_the_same_device(two_hosts, tmp_path):
@@ -70,8 +68,7 @@ def test_as_many_commands_as_devices_run_at_the_same_time(broker):
     assert sorted(name for _, name in held) == ["gpu0", "gpu1", "gpu2"]
     assert run(broker, "lock", "-n", "--any", "gpu0", "gpu1", "gpu2", "--", "true").returncode == 75
     for p, _ in held:
-        p.terminate()
-        p.wait()
+        harness.end(p)
 
 
 def test_it_goes_on_waiting_at_the_next_broker(standalone, clients):
@@ -89,8 +86,7 @@ def test_it_goes_on_waiting_at_the_next_broker(standalone, clients):
 def test_a_loss_is_told_of_the_one_that_is_held(broker, clients):
     c = clients(broker)
     c.call("LOCK", "a", "WAIT", harness.PATIENCE * 1000)
-    p = start(broker, "lock", "--any", *"ab", "--", "sh", "-c", "echo; exec sleep 60")
-    p.stdout.readline()
+    p = start(broker, "lock", "--any", *"ab", "--", *HELD, says="")
     assert c.call("FORCEUNLOCK", "b") == 1
     _, err = p.communicate(timeout=harness.PATIENCE)
     assert p.returncode == 79 and "The lock b is lost: an operator took it by force." in err

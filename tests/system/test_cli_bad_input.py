@@ -105,9 +105,7 @@ def test_wrong_usage_is_unknown_to_nagios(words):
     ("lock --owner 'two words' a true", "--owner needs a text of at most 64 printable"), ("lock -a a a true", "twice"),
 ], ids=str)
 def test_what_the_broker_refuses_is_one_line_and_64(standalone_for_all, words, sentence):
-    socket = ["-S", standalone_for_all.operator_socket]
-    done = subprocess.run([harness.program("lockbroker"), *socket, *shlex.split(words)], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=harness.PATIENCE)
+    done = harness.run([harness.program("lockbroker"), "-S", standalone_for_all.operator_socket, *shlex.split(words)])
     if sentence is None:
         assert done.returncode == 0
     else:
@@ -131,7 +129,7 @@ def test_no_permission_is_one_line_and_77(daemons, words):
     with open(harness.program("lockbroker"), "rb") as program:
         argv = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", f"/proc/self/fd/{program.fileno()}",
                 "-S", d.socket, *words.split()]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=harness.PATIENCE, pass_fds=[program.fileno()])
+        done = harness.run(argv, pass_fds=[program.fileno()])
     one_line(done, 77, "This user may not")
 
 
@@ -145,9 +143,7 @@ def test_output_that_cannot_be_written_is_one_line_and_71(standalone_for_all, wo
     with standalone_for_all.client() as c:
         c.call("LOCK", "something")  # so that ls has a line
         argv = [harness.program("lockbroker"), "-S", standalone_for_all.operator_socket, *words.split()]
-        line = shlex.join(argv) + (" >&-" if how == "closed" else " >/dev/full")
-        done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=harness.PATIENCE,
-                              stdin=subprocess.DEVNULL)
+        done = harness.run(["sh", "-c", shlex.join(argv) + (" >&-" if how == "closed" else " >/dev/full")])
     one_line(done, 71, "Cannot write the ")
 
 

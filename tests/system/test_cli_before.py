@@ -19,11 +19,9 @@ PROGRAM = harness.program("lockbroker")
 VERSION = re.escape(harness.read_source("VERSION").strip())
 
 
-def script(daemon, line, **options):
+def script(daemon, line):
     """As a script does it: the socket comes out of the environment, which commands inside see as well."""
-    paths = {"PATH": f"{os.path.dirname(PROGRAM)}:{os.environ['PATH']}", "LOCKBROKER_SOCKET": daemon.socket}
-    return subprocess.run([PROGRAM, *shlex.split(line)], capture_output=True, text=True, timeout=harness.PATIENCE,
-                          stdin=subprocess.DEVNULL, env=os.environ | paths, **options)
+    return harness.run([PROGRAM, *shlex.split(line)], env=harness.environment(daemon.socket))
 
 
 WHO_B = "b lockbroker who b"
@@ -178,9 +176,7 @@ def test_what_goes_on_prints_what_it_did(standalone, clients):
 
 @pytest.mark.skipif(not os.path.exists(harness.program("lockbroker-http")), reason="it is built only where there is libevent")
 def test_the_program_for_prometheus_has_its_options(standalone):
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
+    port = harness.free_port()
     with begun(standalone, "http", "--listen", f"127.0.0.1:{port}", "--host", "here", "--host=there") as p:
         def answers():
             try:

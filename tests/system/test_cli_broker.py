@@ -45,11 +45,8 @@ def test_a_broker_that_hangs_costs_a_try_little(standalone, options):
         assert took >= 2
         return took < 6
 
-    standalone.signal(signal.SIGSTOP)
-    try:
+    with harness.stopped(standalone):
         harness.wait_until(costs_little, "a try that takes less than six seconds")
-    finally:
-        standalone.signal(signal.SIGCONT)
 
 
 # ---- a broker that goes away ----
@@ -120,9 +117,8 @@ def as_nobody(daemon, tmp_path, mode, directory_mode=0o755):
     d = daemon(daemon__socket=str(place / "socket"), daemon__socket_mode=mode)
     place.chmod(directory_mode)
     try:
-        return subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", place / "lockbroker", "-S",
-                               d.options["daemon.socket"], "lock", "a", "--", "true"], capture_output=True, text=True,
-                              timeout=harness.PATIENCE)
+        return harness.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", place / "lockbroker", "-S",
+                            d.options["daemon.socket"], "lock", "a", "--", "true"])
     finally:
         place.chmod(0o755)
 
@@ -164,8 +160,7 @@ def test_a_command_that_does_not_inherit_the_connection_does_not_keep_the_lock(b
 
 def test_a_command_that_does_not_inherit_is_ended_when_its_lockbroker_is_killed(broker, clients):
     p, child = started(broker, "sleep", "60", options=("-o",))
-    p.kill()
-    p.wait()
+    harness.end(p, signal.SIGKILL)
     harness.wait_until(lambda: not harness.runs(child), "the command to end")
     assert isinstance(clients(broker).call("LOCK", "a", "WAIT", 20000), int)
 
@@ -238,8 +233,7 @@ def test_the_command_is_shown_when_its_lockbroker_has_ended_and_inheritors_as_su
     p, child = started(broker, "sh", "-c", "sleep 60 & echo $!; exec sleep 60")
     left = int(p.stdout.readline())
     assert holder(broker) == (p.pid, "lockbroker")
-    p.kill()
-    p.wait()
+    harness.end(p, signal.SIGKILL)
     harness.wait_until(lambda: holder(broker) == (child, "sleep"), "the command to be shown")
     assert re.match(rf"held on this host, pid {child} \(sh\), for ", run(broker, "why", "a").stdout)
     os.kill(child, signal.SIGKILL)

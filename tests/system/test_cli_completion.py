@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Completion of `lockbroker`: what shells are told, and that it is what the command has."""
 
-import fcntl
 import os
-import pty
 import re
 import select
 import shlex
 import shutil
 import signal
-import struct
 import subprocess
-import termios
 
 import pytest
 
 import harness
+from test_cli import terminal
 
 FILES = {shell: f"client-lib/completion/{name}" for shell, name in
          (("bash", "lockbroker.bash"), ("zsh", "_lockbroker"), ("fish", "lockbroker.fish"))}
@@ -31,8 +28,7 @@ COMP_CWORD={len(words) - 1}
 _lockbroker
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=harness.PATIENCE,
-                          env=os.environ | {"LOCKBROKER_SOCKET": socket, "PATH": f"{harness.build_dir()}:{os.environ['PATH']}"})
+    done = harness.run(["bash", "-c", script], env=harness.environment(socket))
     assert done.returncode == 0 and done.stderr == "", done
     return done.stdout.split("\n")[:-1]
 
@@ -61,9 +57,8 @@ def test_fish_offers_commands_and_options():
     needs("fish")
 
     def offered(line):
-        done = subprocess.run(["fish", "--no-config", "-c", f"source {FILES['fish']}; complete -C '{line}'"], check=True,
-                              capture_output=True, text=True, cwd=harness.SOURCE, timeout=harness.PATIENCE,
-                              env=os.environ | {"PATH": f"{harness.build_dir()}:{os.environ['PATH']}"})
+        done = harness.run(["fish", "--no-config", "-c", f"source {FILES['fish']}; complete -C '{line}'"], check=True,
+                           cwd=harness.SOURCE, env=harness.environment())
         assert done.stderr == "", done
         return [line.split("\t")[0] for line in done.stdout.splitlines()]
 
@@ -73,19 +68,14 @@ def test_fish_offers_commands_and_options():
 
 def offered(line, socket="/nonexistent/socket"):
     """What the program offers at the end of that line."""
-    done = subprocess.run([harness.program("lockbroker"), "--complete", *line.split(" ")[1:]], capture_output=True, text=True,
-                          env=os.environ | {"LOCKBROKER_SOCKET": socket}, timeout=harness.PATIENCE)
+    done = harness.run([harness.program("lockbroker"), "--complete", *line.split(" ")[1:]], env=harness.environment(socket))
     assert done.returncode == 0 and done.stderr == "", done
     return [line.split("\t")[0] for line in done.stdout.splitlines()]
 
 
 def shows(shell, begin, typed, *marks, socket="/nonexistent/socket"):
     """Waits until a terminal of 80x24 shows all of that after a tab."""
-    pid, fd = pty.fork()
-    if pid == 0:
-        os.execvpe(shell[0], shell, os.environ | {"TERM": "dumb", "LOCKBROKER_SOCKET": socket,
-                                                  "PATH": f"{harness.build_dir()}:{os.environ['PATH']}"})
-    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    pid, fd = terminal(shell, **harness.environment(socket) | {"TERM": "dumb"})
     os.write(fd, f"{begin}; echo rea''dy\n".encode())
     text = b""
 
@@ -194,8 +184,5 @@ def test_a_name_that_looks_like_our_word_to_the_shell_is_a_name(standalone, clie
 
 
 def test_a_broker_that_hangs_holds_up_a_line_for_a_second_only(standalone):
-    standalone.signal(signal.SIGSTOP)
-    try:
+    with harness.stopped(standalone):
         assert completed("lockbroker who a", standalone.socket) == [""]
-    finally:
-        standalone.signal(signal.SIGCONT)

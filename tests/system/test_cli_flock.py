@@ -12,19 +12,14 @@ import pytest
 
 import harness
 import pages
-from test_cli import LOST, at_a_terminal, command, run, start
+from test_cli import LOST, at_a_terminal, command, run, start, unreaped
 
 OPERATORS = True  # see clients of conftest.py
 
 
-def environment(daemon, **more):
-    return os.environ | {"LOCKBROKER_SOCKET": daemon.socket, "PATH": f"{harness.build_dir()}:{os.environ['PATH']}"} | more
-
-
-def line(daemon, text, **options):
+def line(daemon, text):
     """What bash does with it."""
-    return subprocess.run(["bash", "-c", text], env=environment(daemon), capture_output=True, text=True,
-                          timeout=harness.PATIENCE, **options)
+    return harness.run(["bash", "-c", text], env=harness.environment(daemon.socket))
 
 
 # ---- beside the real one ----
@@ -44,8 +39,7 @@ SAME = [
 
 def both(daemon, tmp_path, options, words):
     """How each ends, and what it prints."""
-    there = subprocess.run(["flock", *options, tmp_path / "lock", *words], capture_output=True, text=True,
-                           stdin=subprocess.DEVNULL, timeout=harness.PATIENCE)
+    there = harness.run(["flock", *options, tmp_path / "lock", *words])
     here = run(daemon, "lock", *options, "lock", *words)
     return (here.returncode, here.stdout, bool(here.stderr)), (there.returncode, there.stdout, bool(there.stderr))
 
@@ -87,10 +81,9 @@ def test_verbose_says_what_it_does(standalone, clients):
 def test_a_call_costs_two_round_trips(standalone, tmp_path):
     """Its name and its owner come with the greeting, and nothing that is sent later is waited for."""
     trace = tmp_path / "trace"
-    done = subprocess.run(["strace", "-o", trace, "-e", "trace=sendto,recvfrom,clone,clone3,vfork",
-                           *command(standalone, "lock", "--owner", "job", "a", "true")], capture_output=True,
-                          timeout=harness.PATIENCE)
-    if done.returncode == 1 and b"ptrace" in done.stderr:
+    done = harness.run(["strace", "-o", trace, "-e", "trace=sendto,recvfrom,clone,clone3,vfork",
+                        *command(standalone, "lock", "--owner", "job", "a", "true")])
+    if done.returncode == 1 and "ptrace" in done.stderr:
         pytest.skip("this host does not let us trace")
     assert done.returncode == 0
     calls = re.findall(r"^(\w+)\(", trace.read_text(), re.M)
@@ -107,8 +100,7 @@ def test_the_command_takes_our_place(broker, clients):
     pid, token = map(int, p.stdout.readline().split())
     (holder,) = c.call("HOLDERS", "a")
     assert pid == p.pid == holder["pid"] and token == holder["token"]
-    p.terminate()
-    assert p.wait(harness.PATIENCE) == -signal.SIGTERM
+    assert harness.end(p) == -signal.SIGTERM
     assert isinstance(c.call("LOCK", "a", "WAIT", 20000), int)
 
 
@@ -160,8 +152,7 @@ def test_a_command_that_cannot_take_our_place(standalone, tmp_path):
 def test_a_lock_is_held_for_a_time_though_its_command_has_ended(broker, clients):
     c = clients(broker)
     began = time.monotonic()
-    p = start(broker, "lock", "--min-hold", "1.5", "a", "sh", "-c", "echo ended; exit 5")
-    assert p.stdout.readline() == "ended\n"
+    p = start(broker, "lock", "--min-hold", "1.5", "a", "sh", "-c", "echo ended; exit 5", says="ended")
     assert c.call("LOCK", "a", "WAIT", 0) is None
     assert isinstance(c.call("LOCK", "a", "WAIT", 20000), int)
     assert time.monotonic() - began >= 1.4
@@ -171,20 +162,17 @@ def test_a_lock_is_held_for_a_time_though_its_command_has_ended(broker, clients)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=str)
 def test_a_signal_ends_that_and_the_status_is_the_commands(standalone, clients, number):
     c = clients(standalone)
-    p = start(standalone, "lock", "--min-hold", "1000", "a", "sh", "-c", "echo ended; exit 5")
-    assert p.stdout.readline() == "ended\n"
-    harness.wait_until(lambda: children(p.pid) == "", "the command to be reaped")
-    p.send_signal(number)
-    assert p.wait(harness.PATIENCE) == 5
+    p = start(standalone, "lock", "--min-hold", "1000", "a", "sh", "-c", "echo ended; exit 5", says="ended")
+    harness.wait_until(lambda: not unreaped(p.pid), "the command to be reaped")
+    assert harness.end(p, number) == 5
     assert isinstance(c.call("LOCK", "a", "WAIT", 20000), int)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT], ids=str)
 def test_a_signal_that_ends_the_command_ends_that_too(standalone, clients, number):
-    p = start(standalone, "lock", "--min-hold", "1000", "a", "env", "--default-signal", "sh", "-c", "echo ready; exec sleep 1000")
-    assert p.stdout.readline() == "ready\n"
-    p.send_signal(number)
-    assert p.wait(harness.PATIENCE) == 128 + number
+    p = start(standalone, "lock", "--min-hold", "1000", "a", "env", "--default-signal", "sh", "-c",
+              "echo ready; exec sleep 1000", says="ready")
+    assert harness.end(p, number) == 128 + number
     assert isinstance(clients(standalone).call("LOCK", "a", "WAIT", 20000), int)
 
 
@@ -196,25 +184,19 @@ def test_the_terminals_interrupt_ends_that_too(standalone):
 
 def test_a_command_that_a_signal_asked_to_end_may_have_done_its_work(standalone, clients):
     """So it says by its status 0."""
-    p = start(standalone, "lock", "--min-hold", "1000", "a", "sh", "-c", "trap exit TERM; echo ready; while :; do sleep 0.05; done")
-    assert p.stdout.readline() == "ready\n"
+    p = start(standalone, "lock", "--min-hold", "1000", "a", "sh", "-c",
+              "trap exit TERM; echo ready; while :; do sleep 0.05; done", says="ready")
     p.terminate()
-    harness.wait_until(lambda: children(p.pid) == "", "the command to be reaped")
+    harness.wait_until(lambda: not unreaped(p.pid), "the command to be reaped")
     assert clients(standalone).call("LOCK", "a", "WAIT", 50) is None
-    p.terminate()
-    assert p.wait(harness.PATIENCE) == 0
-
-
-def children(pid):
-    with open(f"/proc/{pid}/task/{pid}/children") as f:
-        return f.read()
+    assert harness.end(p) == 0
 
 
 def test_a_loss_after_the_command_has_ended_is_no_failure_of_it(standalone, clients):
-    p = start(standalone, "lock", "--min-hold", "1000", "a", "sh", "-c", "echo ended; exit 5")
-    assert p.stdout.readline() == "ended\n"
+    p = start(standalone, "lock", "--min-hold", "1000", "a", "sh", "-c", "echo ended; exit 5", says="ended")
     # After that it looks whether anything was lost by then, and sleeps.
-    harness.wait_until(lambda: children(p.pid) == "" and set(harness.thread_states(p.pid)) == {"S"}, "the command to be reaped")
+    harness.wait_until(lambda: not unreaped(p.pid) and set(harness.thread_states(p.pid)) == {"S"},
+                       "the command to be reaped")
     assert clients(standalone).call("FORCEUNLOCK", "a") == 1
     assert p.wait(harness.PATIENCE) == 5
     assert "sh had ended before." in p.stderr.read()
@@ -265,8 +247,7 @@ def test_hold_whose_broker_is_away_waits_no_longer_than_somebody_can_read(standa
 def test_hold_ends_with_a_signal(standalone, clients):
     p = start(standalone, "hold", "-s", "-a", "b", "a")
     assert re.fullmatch(r"\d+ \d+\n", p.stdout.readline())
-    p.terminate()
-    assert p.wait(harness.PATIENCE) == -signal.SIGTERM
+    assert harness.end(p) == -signal.SIGTERM
     assert clients(standalone).call("MLOCK", 2, "a", "b", "WAIT", 20000)
 
 
@@ -339,10 +320,10 @@ def test_a_script_locks_itself(broker, clients, tmp_path):
     script = tmp_path / "job"
     script.write_text("#!/bin/sh\n" + example("exec env") + 'echo "run $1 under $LOCKBROKER_NAME"; lockbroker who nightly\n')
     script.chmod(0o755)
-    done = subprocess.run([script, "one"], env=environment(broker), capture_output=True, text=True, timeout=harness.PATIENCE)
+    done = harness.run([script, "one"], env=harness.environment(broker.socket))
     assert done.returncode == 0 and done.stdout.startswith("run one under nightly\nholders:\n")
     clients(broker).call("LOCK", "nightly")
-    done = subprocess.run([script], env=environment(broker), capture_output=True, text=True, timeout=harness.PATIENCE)
+    done = harness.run([script], env=harness.environment(broker.socket))
     assert (done.returncode, done.stdout, done.stderr) == (75, "", "")
 
 
@@ -366,7 +347,7 @@ def test_the_other_line_of_the_crontab_runs_on_each_host_one_after_the_other(two
     (tmp_path / "sync").write_text("#!/bin/sh\nmkdir only && echo run >>runs && rmdir only\n")
     (tmp_path / "sync").chmod(0o755)
     job = job.replace("/opt/sync", "./sync").replace("--splay 30", "--splay 0.1")
-    jobs = [harness.spawn(["sh", "-c", job], env=environment(host), cwd=tmp_path) for host in two_hosts]
+    jobs = [harness.spawn(["sh", "-c", job], env=harness.environment(host.socket), cwd=tmp_path) for host in two_hosts]
     assert [p.wait(harness.PATIENCE * 4) for p in jobs] == [0, 0]
     assert (tmp_path / "runs").read_text() == "run\nrun\n"
 
@@ -428,9 +409,8 @@ def test_without_a_terminal_a_wait_for_a_broker_says_so(standalone, daemons):
         c.call("LOCK", "a")
         p = start(standalone, "lock", "a", "true")
         harness.wait_queued(standalone, "a", 1)
-        standalone.signal(signal.SIGSTOP)
-        assert waited(p.stderr.readline(), "a: the broker does not answer.\n") >= 5
-        standalone.signal(signal.SIGCONT)
+        with harness.stopped(standalone):
+            assert waited(p.stderr.readline(), "a: the broker does not answer.\n") >= 5
     assert p.wait(harness.PATIENCE) == 0
     assert waited(absent.stderr.readline(), "a: No lockbrokerd is serving /nonexistent/socket") >= 5
     absent.terminate()

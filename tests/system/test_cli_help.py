@@ -6,7 +6,6 @@ import re
 import shlex
 import socket
 import subprocess
-import sys
 
 import pytest
 
@@ -107,8 +106,7 @@ def test_the_help_of_a_command_is_its_own_and_short(word):
 @pytest.mark.parametrize("word", sorted(set(COMMANDS) - {"http", "top"}))  # one would serve, one needs a terminal
 def test_the_example_is_a_line_that_the_command_takes(word, tmp_path):
     (line,) = re.findall(r"^Example: lockbroker (.*)$", run(None, word, "--help").stdout, re.M)
-    done = subprocess.run([PROGRAM, *shlex.split(line)], capture_output=True, text=True, cwd=tmp_path, stdin=subprocess.DEVNULL,
-                          env=os.environ | {"LOCKBROKER_SOCKET": "/nonexistent/socket"}, timeout=harness.PATIENCE)
+    done = harness.run([PROGRAM, *shlex.split(line)], cwd=tmp_path, env=harness.environment())
     # Of a user who is not there, access says so; history asks the journal, not the broker.
     usual = {"check": (2,), "access": (64, 69), "history": (0, 69, 77, 127)}
     assert done.returncode in usual.get(word, (69,)), done
@@ -180,7 +178,7 @@ def test_the_socket_may_stand_before_and_after_the_command(standalone):
     for words in (["ping"], ["lock", "-n", "a", "true"], ["hold", "-n", "a"], ["call", "PING"], ["ls"], ["metrics"], ["check"]):
         option = ["-S", standalone.socket] if words[0] != "call" else [f"--socket={standalone.socket}"]
         line = [PROGRAM, words[0], *option, *words[1:]]
-        with open("/dev/null") as nothing, harness.spawn(line, stdin=nothing, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
+        with harness.spawn(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
             if words[0] == "hold":
                 assert re.fullmatch(r"\d+\n", p.stdout.readline())
                 p.terminate()
@@ -191,9 +189,8 @@ def test_the_socket_may_stand_before_and_after_the_command(standalone):
     assert behind.returncode == 0, "the one behind the command counts"
 
 
-def asked_at(socket, *words, **environment):
-    return subprocess.run([PROGRAM, "-S", socket, *words], capture_output=True, text=True, timeout=harness.PATIENCE,
-                          env=os.environ | environment)
+def asked_at(socket, *words):
+    return harness.run([PROGRAM, "-S", socket, *words])
 
 
 def test_with_a_socket_operators_find_theirs_beside_it(standalone):
@@ -220,26 +217,12 @@ def test_the_operators_socket_of_another_daemon_beside_it_is_left_alone(daemons,
     assert "draining:0" in run(standalone, "info", "server").stdout
 
 
-# As a service manager does it: descriptor 3 listens already.
-ACTIVATE = """
-import os, sys
-os.dup2(int(sys.argv[1]), 3)
-os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
-os.execv(sys.argv[2], sys.argv[2:])
-"""
-
-
-def test_the_operators_socket_is_found_beside_one_that_a_service_manager_listens_at(daemons):
+def test_the_operators_socket_is_found_beside_one_that_a_service_manager_listens_at(launch):
     """Whose process is another one than the daemon's."""
     d = harness.Daemon(wait=False)
-    daemons.list.append(d)
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(os.path.join(d.dir, "activated"))
+    with socket.create_server(os.path.join(d.dir, "activated"), family=socket.AF_UNIX) as listener:
         os.chmod(listener.getsockname(), 0o600)
-        listener.listen()
-        argv = d.command()
-        d.command = lambda: [sys.executable, "-c", ACTIVATE, str(listener.fileno()), *argv]
-        d.start(pass_fds=[listener.fileno()])
+        launch(d, listening=[listener.fileno()])
         done = asked_at(listener.getsockname(), "config", "locks.linger_ms")
         assert (done.returncode, done.stderr) == (0, "")
 

@@ -5,7 +5,6 @@ stopped: signals first."""
 import ctypes
 import fcntl
 import os
-import pty
 import signal
 import struct
 import subprocess
@@ -15,7 +14,7 @@ import time
 import pytest
 
 import harness
-from test_cli import LOST, command, start, started
+from test_cli import LOST, terminal, command, read_until, run, start, started
 from test_library import Impostor
 
 OPERATORS = True  # see clients of conftest.py
@@ -36,10 +35,7 @@ def full_pipe():
 
 def all_of(reader, end):
     """What comes from there, up to that mark."""
-    text = b""
-    while end not in text:
-        text += os.read(reader, 65536)
-    return text.lstrip(b"x").decode()
+    return read_until(reader, end).lstrip(b"x").decode()
 
 
 # None is lost between two looks, as may be with handlers.
@@ -86,10 +82,10 @@ def test_what_could_not_be_said_is_said_when_it_can_be_and_the_rest_counted(stan
     for name in "abc":
         assert c.call("REVOKE", name, "please") == 1
         assert p.stdout.readline() == "SIGUSR1\n", "the signal does not wait for the message"
-    assert all_of(reader, b"written.\n").splitlines() == [
+    assert all_of(reader, rb"written\.\n").splitlines() == [
         "lockbroker: Somebody asks for the lock a: please.", "lockbroker: 2 messages could not be written."]
     assert c.call("REVOKE", "d", "please") == 1
-    assert all_of(reader, b".\n") == "lockbroker: Somebody asks for the lock d: please.\n"
+    assert all_of(reader, rb"\.\n") == "lockbroker: Somebody asks for the lock d: please.\n"
     p.terminate()
     p.wait(harness.PATIENCE)
     os.close(reader)
@@ -98,12 +94,8 @@ def test_what_could_not_be_said_is_said_when_it_can_be_and_the_rest_counted(stan
 def test_a_terminal_that_is_stopped_stops_nothing_else(standalone):
     argv = command(standalone, "lock", "-k", "0.3", "a", "--", "sh", "-c",
                    "echo ready; exec >/dev/null 2>&1; trap '' TERM; while :; do sleep 0.05; done")
-    pid, fd = pty.fork()
-    if pid == 0:
-        os.execvp(argv[0], argv)
-    text = b""
-    while b"ready" not in text:
-        text += os.read(fd, 4096)
+    pid, fd = terminal(argv)
+    read_until(fd, b"ready")
     fcntl.ioctl(fd, termios.TIOCPKT, struct.pack("i", 1))  # from now on the first byte says what has happened to the terminal
     os.write(fd, b"\x13")
     while not os.read(fd, 4096)[0] & termios.TIOCPKT_STOP:
@@ -130,9 +122,8 @@ def test_messages_of_many_are_whole_lines(standalone, clients):
 def test_a_message_is_one_write(standalone, tmp_path):
     trace = tmp_path / "trace"
     for words in (["lock", "a"], ["who"], ["lock", "..", "--", "true"]):
-        done = subprocess.run(["strace", "-f", "-e", "trace=write", "-o", trace, *command(standalone, *words)],
-                              stdin=subprocess.DEVNULL, capture_output=True, timeout=harness.PATIENCE)
-        if done.returncode == 1 and b"ptrace" in done.stderr:
+        done = harness.run(["strace", "-f", "-e", "trace=write", "-o", trace, *command(standalone, *words)])
+        if done.returncode == 1 and "ptrace" in done.stderr:
             pytest.skip("this host does not let us trace")
         assert done.returncode == 64
         assert trace.read_text().count("write(2, ") == 1
@@ -184,8 +175,7 @@ def test_nothing_of_a_broker_steers_the_terminal(tmp_path, words, answer):
     hello = "%1\r\n+server\r\n+lockbroker\r\n"
     hello += "+OK\r\n" if words[0] == "lock" else ""  # the name comes with the greeting
     impostor = Impostor(path, [text.encode() for text in (hello, body)])
-    done = subprocess.run([harness.program("lockbroker"), "-S", path, *words], capture_output=True, text=True,
-                          timeout=harness.PATIENCE)
+    done = harness.run([harness.program("lockbroker"), "-S", path, *words])
     impostor.end()
     said = done.stdout + done.stderr
     assert "[2J" in said and not any(c in said for c in "\u202e\x1b")
@@ -196,10 +186,9 @@ def test_a_name_does_not_steer_the_terminal(standalone, clients):
     name = "x\u202ey"
     c.call("LOCK", name)
     for words in (["lock", "-n", "--verbose", name, "true"], ["revoke", "none", "a\u202eb\x1b[2J"], ["call", "PING", "\x1b[2J"]):
-        done = subprocess.run(command(standalone, *words), capture_output=True, text=True, timeout=harness.PATIENCE)
+        done = run(standalone, *words)
         assert "\u202e" not in done.stderr + done.stdout and "\x1b" not in done.stderr + done.stdout
-    assert "x\\u202ey" in subprocess.run(command(standalone, "lock", "-n", "--verbose", name, "true"), capture_output=True,
-                                         text=True, timeout=harness.PATIENCE).stderr
+    assert "x\\u202ey" in run(standalone, "lock", "-n", "--verbose", name, "true").stderr
 
 
 # ---- signals ----
@@ -243,8 +232,7 @@ for _ in range(3):
 
 
 def test_real_time_signals_are_forwarded_with_their_values(standalone):
-    p = start(standalone, "lock", "a", "--", "/usr/bin/python3", "-c", REALTIME)
-    assert p.stdout.readline() == "ready\n"
+    p = start(standalone, "lock", "a", "--", "/usr/bin/python3", "-c", REALTIME, says="ready")
     first, last = signal.SIGRTMIN, signal.SIGRTMAX
     for number, value in ((first, None), (first, 17), (last, 18)):
         if value is None:
@@ -277,8 +265,7 @@ os.wait()
 
 def test_a_signal_reaches_what_was_forked_since_the_last_look(standalone, clients):
     """After a loss, while what the command left has its grace."""
-    p = start(standalone, "lock", "-k", "50", "a", "--", "/usr/bin/python3", "-c", LATE_FORK)
-    assert p.stdout.readline() == "ready\n"
+    p = start(standalone, "lock", "-k", "50", "a", "--", "/usr/bin/python3", "-c", LATE_FORK, says="ready")
     assert clients(standalone).call("FORCEUNLOCK", "a") == 1
     assert p.stdout.readline() == "forked\n"
     p.send_signal(signal.SIGUSR1)
@@ -302,17 +289,14 @@ def test_without_the_page_the_proof_is_what_the_broker_answered_last(own_zk, dae
     assert p.stdout.readline() == "ready\n"
     with d.client() as c:
         harness.wait_until(lambda: f"pid={p.pid} uid={os.getuid()} cmd=valid " in c.call("CLIENT", "LIST"), "it to be asked")
-    d.signal(signal.SIGSTOP)
-    began = time.monotonic()
-    try:
+    with harness.stopped(d):
+        began = time.monotonic()
         time.sleep(1)  # so that it asks, of which a broker that is stopped says nothing
         p.send_signal(signal.SIGUSR1)
         assert p.stdout.readline() == "usr1\n"
         assert time.monotonic() - began < 4, "while the question stands"
         _, err = p.communicate(timeout=harness.PATIENCE)
         took = time.monotonic() - began
-    finally:
-        d.signal(signal.SIGCONT)
     assert p.returncode == LOST and "no longer proof" in err
     assert took < 6 + 0.5, "no later than the session could expire"
 
@@ -352,9 +336,8 @@ def test_what_was_proven_too_long_ago_is_not_started(own_zk, daemons):
         p.send_signal(signal.SIGSTOP)
         c.call("UNLOCK", "a")
         harness.wait_until(lambda: c.call("HOLDERS", "a"), "the grant")
-        d.signal(signal.SIGSTOP)
-        time.sleep(3.5)  # only time is too long: both are stopped
-        p.send_signal(signal.SIGCONT)
-        out, err = p.communicate(timeout=harness.PATIENCE)
-        d.signal(signal.SIGCONT)
+        with harness.stopped(d):
+            time.sleep(3.5)  # only time is too long: both are stopped
+            p.send_signal(signal.SIGCONT)
+            out, err = p.communicate(timeout=harness.PATIENCE)
     assert (p.returncode, out) == (LOST, "") and "echo is not started" in err

@@ -24,9 +24,8 @@ def asked(daemon, *words, status=0):
 
 
 def by_operator(daemon, *words, status=0):
-    command = [harness.program("lockbroker"), "-S", daemon.operator_socket, "--json", *words]
-    done = harness.wait_until(lambda: harness.unless_late(
-        subprocess.run(command, capture_output=True, text=True, timeout=harness.PATIENCE)), "an outcome")
+    argv = [harness.program("lockbroker"), "-S", daemon.operator_socket, "--json", *words]
+    done = harness.wait_until(lambda: harness.unless_late(harness.run(argv)), "an outcome")
     assert done.returncode == status, done
     assert all(character >= " " and character != "\u202e" for line in done.stdout.splitlines() for character in line)
     values = [json.loads(line) for line in done.stdout.splitlines()]
@@ -66,8 +65,7 @@ def test_elections(broker, clients):
     token = c.call("CAMPAIGN", "e", "DATA", HARM)
     expected = {"token": token, "host": broker.host, "data": HARM}
     assert json.loads(p.stdout.readline()) == expected == asked(broker, "leader", "e")
-    p.terminate()
-    p.wait()
+    harness.end(p)
 
 
 @pytest.mark.parametrize("words, check", [
@@ -104,8 +102,7 @@ def test_an_error_and_an_event_have_a_key(standalone):
     p.stdin.close()
     assert json.loads(p.stdout.readline()) == "QUEUED"
     assert json.loads(p.stdout.readline())["event"][:2] == ["granted", "a"]
-    p.terminate()
-    p.wait()
+    harness.end(p)
 
 
 # ---- docs/JSON.md ----
@@ -146,8 +143,7 @@ def is_of(value, section):
 
 
 def lines_of(daemon, *words, status=0):
-    done = subprocess.run([harness.program("lockbroker"), "-S", daemon.socket, *words, "--json"], capture_output=True, text=True,
-                          timeout=harness.PATIENCE)
+    done = harness.run([harness.program("lockbroker"), "-S", daemon.socket, *words, "--json"])
     assert done.returncode == status, done
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -228,7 +224,7 @@ def test_a_text_of_the_log_is_whole_whatever_it_has(standalone, clients):
 
 
 def test_each_command_that_has_json_is_on_its_page():
-    offered = subprocess.run([harness.program("lockbroker"), "--complete", ""], capture_output=True, text=True, check=True).stdout
+    offered = harness.run([harness.program("lockbroker"), "--complete", ""], check=True).stdout
     commands = {line.split("\t")[0] for line in offered.splitlines()} - {"help"}
     without = {word for word in commands if "--json" not in run(None, word, "--help").stdout}
     assert without == {"lock", "sem", "campaign", "top", "metrics", "http"}

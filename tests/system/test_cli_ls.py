@@ -3,14 +3,13 @@
 
 import json
 import os
-import pty
 import re
 import signal
 
 import pytest
 
 import harness
-from test_cli import command, run, start
+from test_cli import at_a_terminal, command, run, start
 
 OPERATORS = True  # see clients of conftest.py
 
@@ -93,35 +92,30 @@ def test_watch_appends_pictures_where_there_is_no_terminal(standalone, clients, 
     c.call("RESET")
     while block(p):
         pass
-    p.terminate()
-    assert (p.wait(harness.PATIENCE), p.stderr.read()) == (0, "")
+    assert (harness.end(p), p.stderr.read()) == (0, "")
 
 
 def test_watch_with_json_is_a_line_for_each_picture(standalone, clients):
     clients(standalone).call("LOCK", "a")
     p = start(standalone, "ls", "--watch=0.1", "--json")
     assert [[lock["name"] for lock in json.loads(p.stdout.readline())] for _ in range(3)] == [["a"]] * 3
-    p.send_signal(signal.SIGINT)
-    assert p.wait(harness.PATIENCE) == 0
+    assert harness.end(p, signal.SIGINT) == 0
 
 
 def test_watch_tells_once_that_the_broker_is_gone_and_goes_on_when_it_is_back(daemons, clients):
     d = daemons(daemon__keeper=0)
-    c = clients(d)
-    c.call("LOCK", "a")
-    p = start(d, "ls", "--watch=0.1")
-    assert block(p)[1].startswith("a ")
-    c.close()
+    with d.client() as c:
+        c.call("LOCK", "a")
+        p = start(d, "ls", "--watch=0.1")
+        assert block(p)[1].startswith("a ")
     d.kill()
     line = p.stderr.readline()
     assert line.startswith("lockbroker: ") and line.endswith("\n")
     d.start()
-    c = clients(d)
-    c.call("LOCK", "b")
+    clients(d).call("LOCK", "b")
     while not any(row.startswith("b ") for row in block(p)):
         pass
-    p.terminate()
-    assert (p.wait(harness.PATIENCE), p.stderr.read()) == (0, "")
+    assert (harness.end(p), p.stderr.read()) == (0, "")
 
 
 def test_watch_ends_with_its_reader(standalone, clients):
@@ -132,28 +126,12 @@ def test_watch_ends_with_its_reader(standalone, clients):
     assert p.wait(harness.PATIENCE) == -signal.SIGPIPE
 
 
-def at_a_terminal(argv, lines, columns, enough):
-    """What it draws on a terminal of that size until there is enough, and its exit status after an interrupt."""
-    pid, fd = pty.fork()
-    if pid == 0:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # who runs the tests in the background may ignore it
-        os.environ["TERM"] = "xterm"
-        os.execvp("sh", ["sh", "-c", f'stty rows {lines} cols {columns}; exec "$@"', "sh", *argv])
-    text = b""
-    while not enough(text):
-        text += os.read(fd, 65536)
-    os.write(fd, b"\x03")
-    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    os.close(fd)
-    return text, status
-
-
 def test_watch_draws_over_what_was_there_and_fits_the_terminal(standalone, clients):
     c = clients(standalone)
     for i in range(20):
         c.call("LOCK", f"n{i:02}" + "x" * 100)
-    argv = command(standalone, "ls", "--watch=0.1")
-    text, status = at_a_terminal(argv, 10, 40, lambda text: text.count(b"\x1b[J") >= 3)
+    text, status = at_a_terminal(command(standalone, "ls", "--watch=0.1"), rb"(?s)(\x1b\[J.*){3}", b"\x03",
+                                 lines=10, columns=40, TERM="xterm")
     assert status == 0
     pictures = text.split(b"\x1b[H")[1:3]
     for picture in pictures:

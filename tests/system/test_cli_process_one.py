@@ -22,18 +22,17 @@ CATCHES_TERM = 1 << (signal.SIGTERM - 1)
 def first():
     """Starts a command as process 1 of a namespace of its own: (what waits for it, its number here)."""
     need("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "true")
-    made = []
 
     def begin(daemon, *argv):
         p = harness.spawn(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *command(daemon, *argv)], text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        made.append(p)
         return p, harness.wait_until(lambda: harness.children(p.pid), "process 1")[0]
 
-    yield begin
-    for p in made:
-        p.kill()
-        p.communicate()
+    def end(made):
+        made[0].kill()
+        made[0].communicate()
+
+    yield from harness.each_ends(begin, end)
 
 
 def catches_term(pid):

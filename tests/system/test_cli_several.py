@@ -15,6 +15,7 @@ from test_cli import LOST, command, run, start, started
 OPERATORS = True  # see clients of conftest.py
 
 TELL = ("sh", "-c", 'echo "$LOCKBROKER_NAME"; echo "$LOCKBROKER_TOKEN"')
+HELD = ("sh", "-c", "echo; exec sleep 60")  # an empty line says so
 
 
 def test_the_command_gets_all_of_them(broker, clients):
@@ -24,11 +25,9 @@ def test_the_command_gets_all_of_them(broker, clients):
     assert (done.returncode, lines[:3]) == (0, ["two words", "b", "a"])
     tokens = [int(line) for line in lines[3:]]
     assert len(tokens) == 3
-    p = start(broker, "lock", "-a", "a", "b", "sh", "-c", "echo; exec sleep 60")
-    p.stdout.readline()
+    p = start(broker, "lock", "-a", "a", "b", *HELD, says="")
     assert all(c.call("HOLDERS", name)[0]["token"] > token for name, token in zip("ba", tokens[1:]))
-    p.terminate()
-    p.wait()
+    harness.end(p)
     assert c.call("MLOCK", 2, "a", "b", "WAIT", 20000)
 
 
@@ -41,19 +40,16 @@ def test_none_is_taken_when_one_is_not_to_be_had(broker, clients):
     assert c.call("HOLDERS", "a") == []
     p = start(broker, "lock", "-a", "b", "a", "echo", "run")
     harness.wait_queued(broker, "b", 1)
-    p.terminate()
-    assert p.wait(harness.PATIENCE) == -signal.SIGTERM
+    assert harness.end(p) == -signal.SIGTERM
     # Not by who holds b: until the daemon has seen that end, it would close a circle.
     assert isinstance(clients(broker).call("LOCK", "a", "WAIT", 20000), int)
 
 
 def test_shared_ones_are_held_together(broker):
-    p = start(broker, "lock", "-s", "-a", "b", "a", "sh", "-c", "echo; exec sleep 60")
-    p.stdout.readline()
+    p = start(broker, "lock", "-s", "-a", "b", "a", *HELD, says="")
     assert run(broker, "lock", "-s", "-n", "-a", "a", "b", "true").returncode == 0
     assert run(broker, "lock", "-n", "b", "--", "true").returncode == 75
-    p.terminate()
-    p.wait()
+    harness.end(p)
 
 
 def test_opposite_orders_lose_no_increments(two_hosts, tmp_path):
@@ -67,8 +63,7 @@ def test_opposite_orders_lose_no_increments(two_hosts, tmp_path):
 
 
 def test_the_loss_of_any_ends_the_command(broker, clients):
-    p = start(broker, "lock", "-a", "b", "-a", "c", "a", "sh", "-c", "echo; exec sleep 60")
-    p.stdout.readline()
+    p = start(broker, "lock", "-a", "b", "-a", "c", "a", *HELD, says="")
     assert clients(broker).call("FORCEUNLOCK", "b") == 1
     _, err = p.communicate(timeout=harness.PATIENCE)
     assert p.returncode == LOST
@@ -76,8 +71,7 @@ def test_the_loss_of_any_ends_the_command(broker, clients):
 
 
 def test_the_loss_of_the_broker_is_that_of_all(standalone):
-    p = start(standalone, "lock", "-a", "b", "-a", "c", "a", "sh", "-c", "echo; exec sleep 60")
-    p.stdout.readline()
+    p = start(standalone, "lock", "-a", "b", "-a", "c", "a", *HELD, says="")
     standalone.kill()
     _, err = p.communicate(timeout=harness.PATIENCE)
     assert p.returncode == LOST and "The 3 locks are lost: the connection to lockbrokerd has ended. " in err
@@ -85,18 +79,15 @@ def test_the_loss_of_the_broker_is_that_of_all(standalone):
 
 def test_a_hung_daemon_ends_the_command_of_several(own_zk, daemons):
     d = daemons(own_zk(tick_ms=harness.FAST_TICK_MS), **harness.FAST)
-    p = start(d, "lock", "-a", "b", "a", "sh", "-c", "echo; exec sleep 60")
-    p.stdout.readline()
-    d.signal(signal.SIGSTOP)
-    _, err = p.communicate(timeout=harness.PATIENCE)
-    d.signal(signal.SIGCONT)
+    p = start(d, "lock", "-a", "b", "a", *HELD, says="")
+    with harness.stopped(d):
+        _, err = p.communicate(timeout=harness.PATIENCE)
     assert p.returncode == LOST and "The 2 locks are lost: there is no longer proof" in err
 
 
 def test_who_asks_for_any_of_them_asks_the_command(broker, clients):
     p = start(broker, "lock", "-r", "USR1", "-a", "b", "a", "sh", "-c",
-              "trap 'echo asked; exit 3' USR1; echo ready; while :; do sleep 0.05; done")
-    assert p.stdout.readline() == "ready\n"
+              "trap 'echo asked; exit 3' USR1; echo ready; while :; do sleep 0.05; done", says="ready")
     assert clients(broker).call("REVOKE", "b", "please") == 1
     out, err = p.communicate(timeout=harness.PATIENCE)
     assert (p.returncode, out) == (3, "asked\n") and "Somebody asks for the lock b: please." in err
@@ -169,11 +160,8 @@ def test_a_lease_ends_the_command(broker, clients):
 
 def test_a_lease_ends_the_command_also_when_the_daemon_hangs(standalone):
     p, _ = started(standalone, "sleep", "60", options=("-L", "1"))
-    standalone.signal(signal.SIGSTOP)
-    try:
+    with harness.stopped(standalone):
         _, err = p.communicate(timeout=harness.PATIENCE)
-    finally:
-        standalone.signal(signal.SIGCONT)
     assert p.returncode == LOST and "lease has run out" in err
 
 

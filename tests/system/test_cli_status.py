@@ -3,7 +3,6 @@
 
 import os
 import re
-import signal
 import socket
 
 import pytest
@@ -28,13 +27,18 @@ def address(manager):
     return name if isinstance(name, str) else "@" + name[1:].decode()
 
 
+def spawn(manager, daemon, *words):
+    """The command as the main process of a service."""
+    return harness.spawn(["sh", "-c", 'SYSTEMD_EXEC_PID=$$ exec "$@"', "sh", *command(daemon, *words)],
+                         env=os.environ | {"NOTIFY_SOCKET": address(manager)})
+
+
 @pytest.fixture
 def service(manager):
     """service(daemon, *words) starts the command as the main process of a service; await_status(pattern) of what it returns."""
 
     def start(daemon, *words):
-        p = harness.spawn(["sh", "-c", 'SYSTEMD_EXEC_PID=$$ exec "$@"', "sh", *command(daemon, *words)],
-                          env=os.environ | {"NOTIFY_SOCKET": address(manager)})
+        p = spawn(manager, daemon, *words)
 
         def await_status(pattern):
             said = []
@@ -76,8 +80,7 @@ def test_one_that_waits_says_so_and_then_that_it_holds(broker, clients, service,
     c.call("UNLOCK", "a")
     c.call("RELEASE", "s")
     p.await_status(holds.format(TIME))
-    p.send_signal(signal.SIGTERM)
-    p.wait(harness.PATIENCE)
+    harness.end(p)
 
 
 def test_one_that_waits_for_long_says_who_holds_it(standalone, clients, service):
@@ -85,8 +88,7 @@ def test_one_that_waits_for_long_says_who_holds_it(standalone, clients, service)
     c.call("LOCK", "a")
     p = service(standalone, "lock", "a", "sleep", "60")
     p.await_status(rf"Since {TIME}: waiting \d+ s for a, held by \S+ pid {os.getpid()} .*, 1st in line\.")
-    p.terminate()
-    p.wait(harness.PATIENCE)
+    harness.end(p)
 
 
 def test_the_absence_of_the_broker_is_shown(standalone, clients, service):
@@ -98,8 +100,7 @@ def test_the_absence_of_the_broker_is_shown(standalone, clients, service):
     p.await_status(rf"Waiting for the broker, to ask it for e, since {TIME}\.")
     standalone.start()
     p.await_status(rf"Leads e since {TIME}, with token \d+\.")
-    p.terminate()
-    p.wait(harness.PATIENCE)
+    harness.end(p)
 
 
 def test_what_others_wrote_is_shown_with_escapes(standalone, clients, service):
@@ -107,8 +108,7 @@ def test_what_others_wrote_is_shown_with_escapes(standalone, clients, service):
     assert clients(standalone).call("CAMPAIGN", "e", "DATA", "x\u202ey")
     p = service(standalone, "campaign", "e", "z", "sleep", "60")
     p.await_status(rf"Candidate for e since {TIME}; x[!-~]+y leads on host \S+\.")
-    p.terminate()
-    p.wait(harness.PATIENCE)
+    harness.end(p)
 
 
 def test_only_the_main_process_says_anything(standalone, manager):
@@ -127,6 +127,4 @@ def test_a_manager_that_does_not_read_delays_nothing(standalone, manager):
         with pytest.raises(BlockingIOError):
             while True:
                 s.sendto(b"x", manager.getsockname())
-    p = harness.spawn(["sh", "-c", 'SYSTEMD_EXEC_PID=$$ exec "$@"', "sh", *command(standalone, "lock", "a", "true")],
-                      env=os.environ | {"NOTIFY_SOCKET": address(manager)})
-    assert p.wait(harness.PATIENCE) == 0
+    assert spawn(manager, standalone, "lock", "a", "true").wait(harness.PATIENCE) == 0

@@ -5,7 +5,6 @@ import datetime
 import json
 import os
 import re
-import subprocess
 
 import pytest
 
@@ -166,7 +165,7 @@ def test_the_log_has_local_time_with_seconds(daemons):
     d = daemons()
     argv = command(d, "log")
     for zone, hours in ("UTC", 0), ("Asia/Tokyo", 9):
-        done = subprocess.run(argv, capture_output=True, text=True, env=os.environ | {"TZ": zone}, check=True)
+        done = harness.run(argv, env=os.environ | {"TZ": zone}, check=True)
         screen, status = on_screen(argv, columns=500, TZ=zone)
         assert status == 0 and screen[:len(done.stdout.splitlines())] == done.stdout.splitlines()
         times = [re.match(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)  \S.*?  event=\w+", line) for line in done.stdout.splitlines()]
@@ -268,5 +267,4 @@ def test_a_command_under_a_lock_is_named_by_what_it_runs(broker):
     p, child = started(broker, "sleep", "60", options=("-d", "since noon"))
     assert re.search(rf" {p.pid} +sh \(since noon\) +exclusive ", run(broker, "who", "a").stdout)
     assert " sh (since noon)  " in run(broker, "ls", "--all").stdout
-    p.terminate()
-    p.wait()
+    harness.end(p)

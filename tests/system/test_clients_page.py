@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs of docs/CLIENTS.md, one for each Redis client: each as it stands there, against a real daemon."""
 
-import fcntl
 import os
 import signal
 import subprocess
@@ -45,16 +44,13 @@ function settle($order, $token)
 
 def build_go(text):
     """The program, built by one worker of the run for all of them."""
-    folder = os.path.join(os.environ["LOCKBROKER_RUN"], "go")
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "lock"), "a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not os.path.exists(os.path.join(folder, "settle")):
-            with open(os.path.join(folder, "main.go"), "w") as f:
-                f.write(text)
-            subprocess.run(["go", "build", "-o", "settle", "main.go"], cwd=folder, check=True,
-                           env=os.environ | GO | {"GOCACHE": os.path.join(folder, "cache"), "HOME": folder})
-    return os.path.join(folder, "settle")
+    def build(folder):
+        with open(os.path.join(folder, "main.go"), "w") as f:
+            f.write(text)
+        subprocess.run(["go", "build", "-o", "settle", "main.go"], cwd=folder, check=True,
+                       env=os.environ | GO | {"GOCACHE": os.path.join(folder, "cache"), "HOME": folder})
+
+    return os.path.join(harness.once("go", build), "settle")
 
 
 class Work:

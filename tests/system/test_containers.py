@@ -13,6 +13,7 @@ import pytest
 
 import harness
 from library import Program, token_of
+from test_cli import run
 from tools import need
 
 pytestmark = [pytest.mark.skipif(os.getuid() != 0, reason="becomes another user"),
@@ -58,34 +59,27 @@ def outside(daemons):
 @pytest.fixture
 def inside(opt):
     """Starts the program of library_test.c in a container; it must end well, too."""
-    made = []
-
     def start(daemon, *mounts, **options):
-        made.append(Program("/opt/driver", daemon.socket, [*box(*(mounts or [daemon.dir]), **options), *opt]))
-        return made[-1]
+        return Program("/opt/driver", daemon.socket, [*box(*(mounts or [daemon.dir]), **options), *opt])
 
-    yield start
-    for program in made:
-        program.end()
+    yield from harness.each_ends(start, Program.end)
 
 
 @pytest.fixture
 def lockbroker(opt):
     """Runs the command in a container that has the whole run directory."""
 
-    def run(daemon, *words, **options):
-        return subprocess.run([*box(daemon.dir, **options), *opt, "/opt/lockbroker", "-S", daemon.socket, *words],
-                              capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=harness.PATIENCE)
+    def inside_of_it(daemon, *words, **options):
+        return harness.run([*box(daemon.dir, **options), *opt, "/opt/lockbroker", "-S", daemon.socket, *words])
 
-    return run
+    return inside_of_it
 
 
 def reads_the_page(program, daemon):
     """Whether lb_valid() needs no daemon. The handle 0 holds the lock a."""
     assert program.do("patience 0 300") == "OK"
-    daemon.signal(signal.SIGSTOP)
-    answer = program.do("valid 0 a")
-    daemon.signal(signal.SIGCONT)
+    with harness.stopped(daemon):
+        answer = program.do("valid 0 a")
     assert program.do("patience 0 60000") == "OK"
     return not answer.startswith("CONNECTION ") and token_of(answer) > 0
 
@@ -127,8 +121,7 @@ def test_a_container_that_is_killed_releases_its_locks(outside, clients, opt):
     job = harness.spawn([*box(outside.dir), *opt, "/opt/lockbroker", "-S", outside.socket, "lock", "a", "sleep", "1000"],
                         stdin=subprocess.DEVNULL)
     harness.wait_until(lambda: c.call("HOLDERS", "a"), "the lock")
-    job.kill()
-    job.wait()
+    harness.end(job, signal.SIGKILL)
     assert c.call("LOCK", "a", "WAIT", 60000) > 0
 
 
@@ -184,9 +177,7 @@ def test_a_file_is_mounted_until_the_next_start_and_a_directory_for_good(outside
     harness.wait_until(lambda: harness.unless_late(operator(outside, "RESTART")), "a hand-over")
     outside.await_another(old)
     assert directory.do("open 1") == file.do("open 1") == "OK 0"
-    old = outside.pid
-    outside.signal(signal.SIGKILL)
-    outside.await_another(old)
+    outside.crash()
     assert directory.do("open 2") == file.do("open 2") == "OK 0"
     assert outside.terminate() == 0
     outside.start()
@@ -209,12 +200,10 @@ class Contained(harness.Daemon):
             super().spawn(**options)
 
 
-def test_a_daemon_in_a_container_does_not_know_the_numbers_of_others(daemons, programs):
+def test_a_daemon_in_a_container_does_not_know_the_numbers_of_others(launch, programs):
     """Those that its namespace of processes does not have."""
     need("unshare", "--pid", "--fork", "--mount-proc", "true")
-    daemon = Contained(wait=False)
-    daemons.list.append(daemon)
-    daemon.start()
+    daemon = launch(Contained(wait=False))
     program = programs(daemon.socket)
     program.do("open 0")
     token = token_of(program.do("lock 0 a"))
@@ -224,8 +213,7 @@ def test_a_daemon_in_a_container_does_not_know_the_numbers_of_others(daemons, pr
         refused = c.call("SET", "b", "mine", "NX")
         assert refused.code == "ERR" and "cannot be seen from here: give a time with PX" in str(refused)
         assert c.call("SET", "b", "mine", "NX", "PX", 600000) == "OK"
-    taken = subprocess.run([harness.program("lockbroker"), "-S", daemon.socket, "lock", "--verbose", "-n", "a", "true"],
-                           capture_output=True, text=True, timeout=harness.PATIENCE)
+    taken = run(daemon, "lock", "--verbose", "-n", "a", "true")
     assert (taken.returncode, taken.stderr) == (75, f"lockbroker: The lock a is held on host {daemon.host}.\n")
     assert operator(daemon, "FORCEUNLOCK", "a") == 1
     assert program.do("event 0 60000") == f"LOST a {token} 0 forced"

@@ -12,7 +12,6 @@ import contextlib
 import itertools
 import os
 import random
-import select
 import signal
 import threading
 import time
@@ -23,7 +22,7 @@ import fakekeeper
 import harness
 import test_handover_load as load
 from harness import PATIENCE, Closed
-from saved import Left, Saved
+from saved import Left, Saved, inode
 
 CRASHES = int(os.environ.get("LOCKBROKER_CRASHES", "0"))
 CLIENTS = int(os.environ.get("LOCKBROKER_CLIENTS", "60"))
@@ -91,29 +90,12 @@ class Survivor:
         self.call("LOCK", f"{self.me} {self.closed}")
         super().begin()
 
-    def run(self):
-        try:
-            self.until_done(self.begin)
-            while not self.truth.ending:
-                if self.tries(self.turn):
-                    self.count += 1
-                self.pause(0.02)
-            self.until_done(self.over)
-            assert not self.client.pushes and self.client.quiet(0), f"more to read: {self.client.pushes}"
-        except (AssertionError, Closed, OSError, TypeError) as e:
-            self.wrong = f"{self.me}: {type(e).__name__} {e}"
-
     def tries(self, step):
         try:
-            step()
+            return super().tries(step)
         except (Closed, ConnectionError):
             self.again()
             return False
-        return True
-
-    def until_done(self, step):
-        while not self.tries(step):
-            pass
 
     def again(self):
         self.closed += 1
@@ -134,24 +116,9 @@ class Survivor:
         self.client.close()
 
 
-class Locker(Survivor, load.Locker):
-    pass
-
-
-class Reader(Survivor, load.Reader):
-    pass
-
-
-class Pair(Survivor, load.Pair):
-    pass
-
-
-class Pipeliner(Survivor, load.Pipeliner):
-    pass
-
-
-class Waiter(Survivor, load.Waiter):
-    pass
+def surviving(kind):
+    """One that does nothing else after a loss than what each does."""
+    return type(kind.__name__, (Survivor, kind), {})
 
 
 class Queued(Survivor, load.Queued):
@@ -182,26 +149,10 @@ class Leased(Survivor, load.Leased):
 
 
 class Permitted(Survivor, load.Permitted):
-    held = 0
-
-    def turn(self):
-        count = self.rng.randrange(1, 3)
-        assert self.call("ACQUIRE", "semaphore", "LIMIT", load.LIMIT, "COUNT", count) == count
-        self.truth.take("semaphore", count)
-        self.held = count
-        while self.held:
-            self.truth.give("semaphore", 1)
-            self.held -= 1
-            assert self.call("RELEASE", "semaphore") == self.held
-
     def again(self):
         self.truth.give("semaphore", self.held)
         self.held = 0
         super().again()
-
-
-class Candidate(Survivor, load.Candidate):
-    pass
 
 
 class Observer(Survivor, load.Observer):
@@ -213,20 +164,11 @@ class Observer(Survivor, load.Observer):
         self.latest = max(self.latest, latest - 1)  # the present leader is told anew
 
 
-class Asker(Survivor, load.Asker):
-    pass
-
-
-class Guest(Survivor, load.Guest):
-    pass
-
-
-class Keeper(load.Load):
+class Keeper(load.Keeper):
     """Holds from the beginning to the end, asks nothing while a worker is killed, and sees none of it."""
 
     def begin(self):
-        self.token = self.call("LOCK", self.me, "DATA", self.me)
-        self.lease = self.call("LOCK", f"{self.me} lease", "LEASE", load.LONG_MS)
+        super().begin()
         assert self.call("ACQUIRE", f"{self.me} permits", "LIMIT", 3, "COUNT", 2) == 2
 
     def turn(self):
@@ -242,12 +184,12 @@ class Keeper(load.Load):
         self.pause(0.1)
 
     def over(self):
-        assert self.call("UNLOCK", self.me, "TOKEN", self.token) == 0
-        assert self.call("UNLOCK", f"{self.me} lease", "TOKEN", self.lease) == 0
+        super().over()
         assert self.call("RELEASE", f"{self.me} permits", "COUNT", 2) == 0
 
 
-KINDS = [Keeper, Locker, Reader, Pair, Pipeliner, Waiter, Queued, Leased, Permitted, Candidate, Observer, Keeper, Asker, Guest]
+KINDS = [Keeper, *map(surviving, (load.Locker, load.Reader, load.Pair, load.Pipeliner, load.Waiter)), Queued, Leased,
+         Permitted, surviving(load.Candidate), Observer, Keeper, *map(surviving, (load.Asker, load.Guest))]
 
 
 class WithTheTests(fakekeeper.Kept):
@@ -283,10 +225,7 @@ class WithItsOwn(harness.Daemon):
         self.old = self.pid
         end = os.pidfd_open(self.old)
         self.signal(signal.SIGKILL)
-        ended = select.poll()
-        ended.register(end, select.POLLIN)
-        assert ended.poll(PATIENCE * 1000), "a process that was killed goes on"
-        os.close(end)
+        assert harness.has_ended(end, PATIENCE), "a process that was killed goes on"
         self.crashed_at.append(time.monotonic())
 
     def follow_worker(self):
@@ -299,21 +238,10 @@ class WithItsOwn(harness.Daemon):
 
 
 @pytest.fixture(params=[WithTheTests, WithItsOwn], ids=["fake", "real"])
-def two_kept(request, daemons, zk, root):
+def two_kept(request, launch, zk, root):
     """With proof enough for a machine that is busy."""
-    for host in "alpha", "beta":
-        daemons.list.append(request.param(zk, root, host=host, wait=False, zookeeper__session_timeout_ms=30000))
-        daemons.list[-1].start()
-    return daemons.list[-2:]
-
-
-def inode(client):
-    return os.fstat(client.fileno()).st_ino
-
-
-def kept(saved):
-    """The connections of which that file says that they are kept, and that nothing is under way."""
-    return {conn[8] for conn in saved.conns().values() if conn[1] and not conn[0]}
+    return [launch(request.param(zk, root, host=host, wait=False, zookeeper__session_timeout_ms=30000))
+            for host in ("alpha", "beta")]
 
 
 def crash(daemons, truth, still):
@@ -322,14 +250,14 @@ def crash(daemons, truth, still):
         d.rest()
     truth.nobody_asks()
     for d in daemons:
-        harness.wait_until(lambda: kept(Saved(d)).issuperset(map(inode, still[d.host])),
+        harness.wait_until(lambda: Saved(d).kept().issuperset(map(inode, still[d.host])),
                            f"those that hold on {d.host} to be kept")
     truth.crash()
     with contextlib.ExitStack() as stack:
         left = [stack.enter_context(Left(d)) for d in daemons]
         for d in daemons:
             d.kill_worker()
-        truth.spare(set().union(*map(kept, left)))
+        truth.spare(set().union(*(saved.kept() for saved in left)))
     for d in daemons:
         d.follow_worker()
     truth.they_may()
@@ -344,36 +272,22 @@ def test_whoever_has_nothing_under_way_sees_no_crash_and_nobody_gets_what_is_hel
     still = {d.host: [d.client()] for d in two_kept}
     for d in two_kept:
         assert isinstance(still[d.host][0].call("LOCK", f"kept on {d.host}"), int)
-    clients = [kind(two_kept[n % 2], truth, n // 2) for n, kind in
-               enumerate(itertools.islice(itertools.cycle(k for k in KINDS for _ in "12"), CLIENTS))]
+    clients = load.begun(KINDS, two_kept, truth, CLIENTS)
     for client in clients:
-        client.start()
         if isinstance(client, Keeper):
             still[client.host].append(client.client)
     plan = itertools.cycle([two_kept[:1], two_kept[1:], two_kept])
     for at in itertools.islice(plan, crashes):
-        before = sum(client.count for client in clients)
+        before = load.turns(clients)
         crash(at, truth, still)
-        harness.wait_until(lambda: any(client.wrong for client in clients) or
-                           sum(client.count for client in clients) > before + CLIENTS, "the load to go on")
-        if any(client.wrong for client in clients):
+        if not load.goes_on(clients, before + CLIENTS):
             break
         time.sleep(rng.uniform(0, 1.5))  # no wait: at any moment of the load
-    truth.ending = True
-    for client in clients:
-        client.join(PATIENCE)
-    wrong = [client.wrong for client in clients if client.wrong]
-    logs = "\n".join(d.log()[-4000:] for d in two_kept)
-    assert not wrong, "\n".join(w.splitlines()[0] for w in wrong) + f"\n{logs}"
-    assert [client.me for client in clients if client.is_alive()] == []
+    load.end(clients, two_kept, truth)
     for d in two_kept:
         c = still[d.host][0]
         assert c.call("UNLOCK", f"kept on {d.host}") == 0 and c.quiet(0) and not c.pushes
         c.close()
-    counts, closed = collections.Counter(), collections.Counter()
-    for client in clients:
-        counts[type(client).__name__] += client.count
-        closed[type(client).__name__] += getattr(client, "closed", 0)
-        client.client.close()
-    print(f"{crashes} crashes, {CLIENTS} clients, {time.monotonic() - began:.1f} s, turns: {dict(counts)}, "
-          f"connections closed: {dict(closed)}")
+    counts, closed = load.closed(clients, "count", "closed")
+    print(f"{crashes} crashes, {CLIENTS} clients, {time.monotonic() - began:.1f} s, turns: {counts}, "
+          f"connections closed: {closed}")

@@ -10,7 +10,6 @@ import signal
 import socket
 import stat
 import subprocess
-import sys
 import time
 
 import pytest
@@ -18,12 +17,9 @@ import pytest
 import harness
 from tools import need
 
-SYSTEMD = os.path.join(harness.SOURCE, "systemd")
 
-
-def run(*argv, **options):
-    return subprocess.run([harness.program("lockbrokerd"), *argv], capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, timeout=harness.PATIENCE, **options)
+def run(*argv):
+    return harness.run([harness.program("lockbrokerd"), *argv])
 
 
 def private(path):
@@ -113,8 +109,8 @@ def test_the_sample_configuration_is_the_default():
 
 
 def test_the_manual_has_every_key_with_its_default():
-    with open(os.path.join(harness.SOURCE, "client-lib", "man", "lockbroker.conf.5")) as f:
-        manual = dict(re.findall(r'^\.It Cm (\w+) Pq default ([^;\n]*)', f.read().replace("\\-", "-"), re.M))
+    page = harness.read_source("client-lib/man/lockbroker.conf.5").replace("\\-", "-")
+    manual = dict(re.findall(r'^\.It Cm (\w+) Pq default ([^;\n]*)', page, re.M))
     text = run("--print-config", "-c", "/dev/null", "-o", "prefix:x.path=").stdout
     printed = dict(re.findall(r"^(\w+) *= *(.*)$", text, re.M))
     printed["host"] = ""  # the host's own name
@@ -188,10 +184,9 @@ def test_a_second_daemon_in_one_directory_is_refused(daemons, clients, tmp_path)
     assert clients(d).call("PING") == "PONG"
 
 
-def test_a_live_socket_is_refused_and_left_alone(daemons, clients, tmp_path):
+def test_a_live_socket_is_refused_and_left_alone(daemons, clients, locked, tmp_path):
     d = daemons()
-    c = clients(d)
-    c.call("LOCK", "a")
+    c, _ = locked(d)
     done = run("--standalone", "--foreground", "-o", f"daemon.socket={d.socket}", *private(tmp_path))
     assert done.returncode > 0
     assert "another lockbrokerd is serving" in done.stderr and d.socket in done.stderr
@@ -217,9 +212,8 @@ def test_signals_end_it_with_zero(broker, number):
     assert not os.path.exists(broker.socket)
 
 
-def test_sigterm_tells_holders_and_waits_for_them(broker, clients):
-    a, b = clients(broker), clients(broker)
-    token = a.call("LOCK", "a")
+def test_sigterm_tells_holders_and_waits_for_them(broker, clients, locked):
+    (a, token), b = locked(broker), clients(broker)
     b.send("LOCK", "a")
     harness.wait_until(lambda: len(a.call("QUEUE", "a")) == 1, "the request to be queued")
     broker.signal(signal.SIGTERM)
@@ -238,10 +232,9 @@ def test_sigterm_without_holders_is_quick(daemons, zk, root):
         assert d.terminate() == 0
 
 
-def test_sigterm_waits_no_longer_than_it_was_told(daemons, clients):
+def test_sigterm_waits_no_longer_than_it_was_told(daemons, locked):
     d = daemons(daemon__stop_timeout_ms=300)
-    a = clients(d)
-    a.call("LOCK", "a")
+    a, _ = locked(d)
     began = time.monotonic()
     assert d.terminate() == 0
     assert time.monotonic() - began > 0.2
@@ -264,10 +257,9 @@ def test_whoever_is_connected_at_the_end_leaves_nothing(daemons, clients):
     assert holder.ended() and half.ended()
 
 
-def test_a_second_sigterm_ends_it_at_once(daemons, clients):
+def test_a_second_sigterm_ends_it_at_once(daemons, locked):
     d = daemons(daemon__stop_timeout_ms=60000)
-    a = clients(d)
-    a.call("LOCK", "a")
+    a, _ = locked(d)
     d.signal(signal.SIGTERM)
     assert a.push()[0] == "revoke"
     d.signal(signal.SIGTERM)
@@ -295,10 +287,9 @@ def test_faults_end_it(daemons, number, keeper):
     assert d.process.wait(harness.PATIENCE) == -number
 
 
-def test_no_other_signal_ends_it_or_takes_a_lock(daemons, clients):
+def test_no_other_signal_ends_it_or_takes_a_lock(daemons, locked):
     d = daemons()
-    holder = clients(d)
-    token = holder.call("LOCK", "a")
+    holder, token = locked(d)
     real_time = set(range(signal.SIGRTMIN, signal.SIGRTMAX + 1))
     said = (signal.valid_signals() | real_time) - FAULTS - STOPS - FREEZES - HARMLESS - ASKS - {signal.SIGKILL}
     assert {signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF,
@@ -325,15 +316,14 @@ def test_without_zookeeper_it_serves_and_says_so(daemons, clients, root):
     assert c.quiet(0.3)
 
 
-def test_standalone_is_visible_and_keeps_tokens_growing_over_restarts(daemons, clients):
+def test_standalone_is_visible_and_keeps_tokens_growing_over_restarts(daemons, clients, locked):
     d = daemons()
     assert "standalone" in d.log()
     first = clients(d).call("LOCK", "a")
     for kill in (True, False):
         d.kill() if kill else d.terminate()
         d.start()
-        c = clients(d)
-        second = c.call("LOCK", "a")
+        c, second = locked(d)
         assert second > first
         first = second
         c.close()
@@ -345,19 +335,15 @@ def test_standalone_is_visible_and_keeps_tokens_growing_over_restarts(daemons, c
 def test_notify_ready_and_stopping(daemons):
     d = daemons()
     d.terminate()
-    lines = []
-    while "STOPPING=1" not in lines:
-        more = d.notified(1)
-        assert more, f"no STOPPING=1, only {lines}"
-        lines += more
+    told(d, "STOPPING=1", patience=1)
 
 
-def told(daemon, *least):
+def told(daemon, *least, patience=harness.PATIENCE):
     """What the service manager was told until all of that was there."""
     lines = []
     while not set(least) <= set(lines):
-        more = daemon.notified(harness.PATIENCE)
-        assert more, f"only {lines}"
+        more = daemon.notified(patience)
+        assert more, f"not {least}, only {lines}"
         lines += more
     return lines
 
@@ -426,28 +412,15 @@ def test_without_a_watchdog_of_its_own_it_feeds_none(daemons, env):
     assert not [line for line in lines if "WATCHDOG" in line]
 
 
-ACTIVATE = """
-import os, sys
-os.dup2(int(sys.argv[1]), 3)
-os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
-os.execv(sys.argv[2], sys.argv[2:])
-"""
-
-
-def test_socket_activation(daemons):
+def test_socket_activation(launch):
     """As systemd does it: descriptor 3 listens already, LISTEN_FDS=1, LISTEN_PID is the daemon's."""
     d = harness.Daemon(wait=False)
-    daemons.list.append(d)
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(os.path.join(d.dir, "activated"))
+    listener = socket.create_server(os.path.join(d.dir, "activated"), family=socket.AF_UNIX)
     os.chmod(listener.getsockname(), 0o600)
-    listener.listen()
     early = socket.socket(socket.AF_UNIX)
     early.connect(listener.getsockname())
     early.sendall(b"PING\r\n")
-    command = d.command
-    d.command = lambda: [sys.executable, "-c", ACTIVATE, str(listener.fileno()), *command()]
-    d.start(pass_fds=[listener.fileno()])
+    launch(d, listening=[listener.fileno()])
     early.settimeout(harness.PATIENCE)
     assert early.recv(100) == b"+PONG\r\n"
     assert not os.path.exists(d.socket)
@@ -463,9 +436,7 @@ def test_socket_activation(daemons):
 
 
 def test_descriptors_meant_for_another_process_are_left_alone(daemons):
-    d = daemons(env={"LISTEN_FDS": "1", "LISTEN_PID": "1"})
-    with d.client() as c:
-        assert c.call("PING") == "PONG"
+    assert daemons(env={"LISTEN_FDS": "1", "LISTEN_PID": "1"}).answers()
 
 
 def test_units_are_sound(tmp_path):
@@ -473,11 +444,11 @@ def test_units_are_sound(tmp_path):
     (tmp_path / "none.service").write_text("[Service]\nExecStart=/bin/true\n")
     need("systemd-analyze", "verify", "--man=no", str(tmp_path / "none.service"))
     (tmp_path / "none.service").unlink()
-    units = [f for f in os.listdir(SYSTEMD) if f.endswith((".service", ".socket"))]
+    units = [f for f in os.listdir(os.path.join(harness.SOURCE, "systemd")) if f.endswith((".service", ".socket"))]
     assert {"lockbrokerd.service", "lockbrokerd.socket"} <= set(units)
     for name in units:
-        with open(os.path.join(SYSTEMD, name)) as f:
-            text = re.sub(r"^(Exec\w*=)\S*/(lockbrokerd?)\b", rf"\1{harness.build_dir()}/\2", f.read(), flags=re.M)
+        text = re.sub(r"^(Exec\w*=)\S*/(lockbrokerd?)\b", rf"\1{harness.build_dir()}/\2",
+                      harness.read_source(f"systemd/{name}"), flags=re.M)
         (tmp_path / name).write_text(text)
     done = subprocess.run(["systemd-analyze", "verify", "--man=no", *map(str, tmp_path.iterdir())],
                           capture_output=True, text=True, env=os.environ | {"SYSTEMD_LOG_LEVEL": "warning"})

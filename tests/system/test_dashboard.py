@@ -2,13 +2,13 @@
 """Grafana's dashboard: each of its queries finds something in what a daemon shows. And each alert is tested both ways."""
 
 import json
-import os
 import re
 import subprocess
 
 import pytest
 
 import harness
+from test_cli import run
 from tools import need
 
 pytestmark = pytest.mark.plain_only("it is about documents")
@@ -24,13 +24,8 @@ def queries():
     return [each.replace("$__rate_interval", "5m").replace("$instance", ".*") for each in found]
 
 
-def samples(text):
-    return dict(re.findall(r"^(lockbroker_\S+) (\S+)$", text, re.M))
-
-
 def scrape(daemon):
-    done = subprocess.run([harness.program("lockbroker"), "-S", daemon.socket, "metrics"], capture_output=True, text=True, check=True)
-    return samples(done.stdout)
+    return dict(re.findall(r"^(lockbroker_\S+) (\S+)$", run(daemon, "metrics", check=True).stdout, re.M))
 
 
 def ruled(tmp_path, series, expressions):

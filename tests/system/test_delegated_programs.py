@@ -13,10 +13,10 @@ import subprocess
 import pytest
 
 import harness
+from delegation import CONF
 from library import compile_with_library
 from saved import wait_process_kept
 
-DELEGATES = {"locks__delegation": 1, "locks__linger_ms": 60000}
 OFTEN, SOMETIMES = 3000, 20
 NOW_AND_THEN = 20000  # us between two sections of a program that others disturb little
 PAIRS = 100000  # of counter_test.c
@@ -61,9 +61,7 @@ class Counters:
         harness.wait_until(lambda: self.line(number)[0] >= aim, f"program {number} to go on", 3 * harness.PATIENCE)
 
     def kill(self, number):
-        process = self.running.pop(number)
-        process.kill()
-        process.wait()
+        harness.end(self.running.pop(number), signal.SIGKILL)
         self.killed += 1
 
     def check(self):
@@ -82,8 +80,7 @@ class Counters:
 
     def end(self):
         for process in self.running.values():
-            process.kill()
-            process.wait()
+            harness.end(process, signal.SIGKILL)
 
 
 @pytest.fixture
@@ -96,53 +93,45 @@ def counters(program, tmp_path):
 @pytest.fixture(params=["standalone", "zookeeper"])
 def daemon(request, daemons, own_zk, root):
     if request.param == "standalone":
-        return daemons(**DELEGATES)
-    return daemons(own_zk(tick_ms=harness.FAST_TICK_MS), root, **harness.FAST, **DELEGATES)
+        return daemons(**CONF)
+    return daemons(own_zk(tick_ms=harness.FAST_TICK_MS), root, **harness.FAST, **CONF)
 
 
 def requests(daemon):
     return int(daemon.info("stats")["requests_total"])
 
 
-def keeps(daemon, counters, number):
-    """Until that program says hardly anything any longer."""
+def keep(daemon, counters, *numbers):
+    """Until those programs say hardly anything any longer."""
 
-    def is_silent():
-        before, done = requests(daemon), counters.line(number)[0]
-        counters.goes_on(number, OFTEN)
-        return requests(daemon) - before < (counters.line(number)[0] - done) / 100
+    def are_silent():
+        before, done = requests(daemon), sum(counters.line(number)[0] for number in numbers)
+        for number in numbers:
+            counters.goes_on(number, OFTEN)
+        return requests(daemon) - before < (sum(counters.line(number)[0] for number in numbers) - done) / 100
 
-    harness.wait_until(is_silent, f"program {number} to keep the lock")
+    harness.wait_until(are_silent, f"the programs {numbers} to keep the lock")
 
 
 def test_one_that_is_alone_says_nothing(daemon, counters):
     one = counters.start(daemon)
-    keeps(daemon, counters, one)
+    keep(daemon, counters, one)
     assert counters.check() == 0
 
 
-def test_another_asks_in_between(daemon, counters):
-    one, other = counters.start(daemon), counters.start(daemon, NOW_AND_THEN)
+def take_turns(counters, one, other):
     counters.goes_on(one, OFTEN)
     counters.goes_on(other)
     counters.goes_on(one, OFTEN)
     assert counters.check() == 0
 
 
-def reads_by_words(daemon, counters, readers):
-    """Waits until they send hardly any messages."""
-
-    def are_silent():
-        before, done = requests(daemon), sum(counters.line(r)[0] for r in readers)
-        for reader in readers:
-            counters.goes_on(reader, OFTEN)
-        return requests(daemon) - before < (sum(counters.line(r)[0] for r in readers) - done) / 100
-
-    harness.wait_until(are_silent, "the readers to keep the lock")
+def test_another_asks_in_between(daemon, counters):
+    take_turns(counters, counters.start(daemon), counters.start(daemon, NOW_AND_THEN))
 
 
 def test_readers_that_are_alone_say_nothing(daemon, counters):
-    reads_by_words(daemon, counters, [counters.start_reader(daemon) for _ in range(3)])
+    keep(daemon, counters, *(counters.start_reader(daemon) for _ in range(3)))
     assert counters.check() == 0
 
 
@@ -164,7 +153,7 @@ def test_readers_over_an_upgrade_and_a_crash_of_the_daemon(daemon, counters):
     counters.goes_on(writer)
     daemon.hand_over_by_command()
     counters.goes_on(writer)
-    crash(daemon)
+    daemon.crash()
     for number in (*readers, writer):
         counters.goes_on(number)
     counters.check()
@@ -178,11 +167,7 @@ def test_many_ask_all_the_time(daemon, counters):
 
 
 def test_another_host_asks_in_between(zk, root, daemons, counters):
-    numbers = [counters.start(daemons(zk, root, **DELEGATES), pause) for pause in (0, NOW_AND_THEN)]
-    counters.goes_on(numbers[0], OFTEN)
-    counters.goes_on(numbers[1])
-    counters.goes_on(numbers[0], OFTEN)
-    assert counters.check() == 0
+    take_turns(counters, *(counters.start(daemons(zk, root, **CONF), pause) for pause in (0, NOW_AND_THEN)))
 
 
 def test_who_is_killed_leaves_it_to_others(daemon, counters):
@@ -223,18 +208,12 @@ def test_over_an_upgrade_of_the_daemon(daemon, counters):
     assert counters.check() == 0
 
 
-def crash(daemon):
-    old = daemon.pid
-    os.kill(old, signal.SIGKILL)
-    daemon.await_another(old)
-
-
 def test_over_a_crash_of_the_daemon(daemon, counters):
     """What another one asks for all the time is not held for so long that the keeper has their connections."""
     one, other = counters.start(daemon), counters.start(daemon, NOW_AND_THEN)
     for _ in range(3):
         counters.goes_on(one, OFTEN)
-        crash(daemon)
+        daemon.crash()
         counters.goes_on(other)
         counters.goes_on(one)
     counters.check()
@@ -244,16 +223,16 @@ def test_one_that_is_alone_loses_nothing_by_a_crash(daemon, counters):
     """After a third one in a minute the next process begins with nothing."""
     one = counters.start(daemon)
     for _ in range(2):
-        keeps(daemon, counters, one)
+        keep(daemon, counters, one)
         wait_process_kept(daemon, counters.running[one].pid)
-        crash(daemon)
-    keeps(daemon, counters, one)
+        daemon.crash()
+    keep(daemon, counters, one)
     assert counters.check() == 0
 
 
 def test_without_zookeeper_for_longer_than_the_session(daemons, own_zk, root, counters):
     zk = own_zk(tick_ms=harness.FAST_TICK_MS)
-    daemon = daemons(zk, root, **harness.FAST, **DELEGATES)
+    daemon = daemons(zk, root, **harness.FAST, **CONF)
     one, other = counters.start(daemon), counters.start(daemon, NOW_AND_THEN)
     counters.goes_on(one, OFTEN)
     counters.goes_on(other)
@@ -271,8 +250,7 @@ def test_what_is_kept_is_taken_without_a_system_call(daemon, program, counters, 
     done = subprocess.run(["strace", "-o", trace, program, "counted", counters.path, "0", "warm"], capture_output=True,
                           text=True, env=os.environ | {"LOCKBROKER_SOCKET": daemon.socket})
     assert (done.returncode, done.stdout) == (0, "begins\ndone\n"), done.stderr
-    with open(trace, encoding="utf-8") as f:
-        text = f.read()
+    text = harness.read_source(trace)
     between = text[text.index('"begins\\n"'):text.index('"done\\n"')].splitlines()[1:-1]
     # A pair by messages takes four. Until it is kept there are some; then it looks once a second at what it is sent.
     assert len(between) < PAIRS / 100, between[-100:]

@@ -10,7 +10,7 @@ import fakezk
 import harness
 from delegation import CONF
 from library import token_of
-from saved import Saved
+from saved import wait_process_kept
 
 OPERATORS = True  # see clients of conftest.py
 
@@ -85,10 +85,6 @@ def test_a_lost_session_takes_the_lock_from_all_readers(hosts, gate, clients, pr
     assert writer.call("UNLOCK", "a") == 0
 
 
-def is_kept(daemon, program):
-    return any(conn[3] == program.process.pid and conn[1] and not conn[0] for conn in Saved(daemon).conns().values())
-
-
 def test_a_kill_leaves_readers_the_lock_they_hold(zk, root, daemons, clients, programs):
     """Two readers hold the lock and two do not. One of each is paused before the kill."""
     alpha, beta = (daemons(zk, root, host=host, **CONF) for host in ("alpha", "beta"))
@@ -96,12 +92,10 @@ def test_a_kill_leaves_readers_the_lock_they_hold(zk, root, daemons, clients, pr
     inside, inside_still, outside, outside_still = readers.all
     for p in outside, outside_still:
         assert p.do("unlock 0 a") == "OK 0"
-    harness.wait_until(lambda: all(is_kept(alpha, p) for p in readers.all), "the keeper to have all connections")
+    wait_process_kept(alpha, *(p.process.pid for p in readers.all))
     for p in inside_still, outside_still:
         p.process.send_signal(signal.SIGSTOP)
-    old = alpha.pid
-    alpha.signal(signal.SIGKILL)
-    alpha.await_another(old)
+    alpha.crash()
     looks, writer = clients(alpha), clients(beta)
     harness.wait_until(lambda: len(looks.call("HOLDERS", "a")) == 2, "the next process to take back what is free")
     writer.send("LOCK", "a")

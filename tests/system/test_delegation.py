@@ -13,7 +13,7 @@ import delegation
 import fakekeeper
 import harness
 from delegation import CONF, FREE, HELD, LOST, NONE, WANTED, Delegate
-from saved import Saved, kill, processes, wait_kept  # noqa: F401 (processes is a fixture)
+from saved import Saved, inode, kill, processes, wait_kept  # noqa: F401 (processes is a fixture)
 
 OPERATORS = True  # see clients of conftest.py
 
@@ -41,26 +41,20 @@ def daemon(request, daemons, root):
 
 
 @pytest.fixture(params=["standalone", "zookeeper"])
-def kept(request, daemons, root):
+def kept(request, launch, root):
     """The same, with a keeper of the test's own."""
     zk = () if request.param == "standalone" else (request.getfixturevalue("zk"), root)
-    daemons.list.append(fakekeeper.Kept(*zk, wait=False, **CONF))
-    daemons.list[-1].start()
-    return daemons.list[-1]
+    return launch(fakekeeper.Kept(*zk, wait=False, **CONF))
 
 
 @pytest.fixture
 def delegates():
-    made = []
-
     def make(daemon):
-        made.append(Delegate(daemon.socket))
-        made[-1].ask_page()
-        return made[-1]
+        client = Delegate(daemon.socket)
+        client.ask_page()
+        return client
 
-    yield make
-    for client in made:
-        client.close()
+    yield from harness.each_ends(make, Delegate.close)
 
 
 def says(process, word):
@@ -114,11 +108,10 @@ def test_it_is_taken_again_without_a_message(daemon, delegates):
     """The daemon stands still."""
     c = delegates(daemon)
     token = c.delegate("a", 1)
-    daemon.signal(signal.SIGSTOP)
-    for _ in range(3):
-        assert c.leave(1) and c.take(1)
-    assert c.state(1) == HELD and c.page.terms(1)[0] == token
-    daemon.signal(signal.SIGCONT)
+    with harness.stopped(daemon):
+        for _ in range(3):
+            assert c.leave(1) and c.take(1)
+        assert c.state(1) == HELD and c.page.terms(1)[0] == token
     assert c.call("UNLOCK", "a") == 0
     assert c.state(1) == NONE
 
@@ -142,8 +135,7 @@ def test_a_page_takes_no_place_of_a_connection(daemons, delegates):
     assert answer.code == "LIMIT"
 
 
-def test_a_reload_changes_the_number_of_pages_with_that_of_connections(daemons, clients, delegates, tmp_path):
-    conf = tmp_path / "conf"
+def test_a_reload_changes_the_number_of_pages_with_that_of_connections(daemons, clients, delegates, conf):
     conf.write_text("[limits]\nclients = 4\n")
     d = daemons(argv=["-c", str(conf)])
     c, operator = delegates(d), clients(d)
@@ -292,8 +284,7 @@ def test_a_holder_is_asked_to_give_it_back(daemon, clients, delegates):
     assert not c.take(1) and c.quiet()
 
 
-def test_a_reload_that_turns_it_off_takes_all_back(daemons, tmp_path, clients, delegates):
-    conf = tmp_path / "lockbroker.conf"
+def test_a_reload_that_turns_it_off_takes_all_back(daemons, conf, clients, delegates):
     conf.write_text("[locks]\ndelegation = 1\n")
     d = daemons(argv=["-c", str(conf)])
     c, operator = delegates(d), clients(d)
@@ -344,13 +335,9 @@ def test_a_process_that_stands_still_holds_what_it_holds(daemon, clients, proces
 
 # ---- the daemon ends, or hands over ----
 
-def page_is_kept(daemon, client):
-    end = os.fstat(client.fileno()).st_ino
-    return any(conn[8] == end and PAGE | conn[7] in daemon.kept for conn in Saved(daemon).conns().values())
-
-
 def wait_page_kept(daemon, client):
-    harness.wait_until(lambda: page_is_kept(daemon, client), "the page to be kept")
+    harness.wait_until(lambda: any(conn[8] == inode(client) and PAGE | conn[7] in daemon.kept
+                                   for conn in Saved(daemon).conns().values()), "the page to be kept")
     wait_kept(Saved(daemon), client)
 
 
@@ -454,15 +441,14 @@ def test_with_the_session_all_are_lost(own_zk, daemons, clients, delegates):
     c.delegate("free", 1)
     c.delegate("held", 2)
     assert c.leave(1)
-    zk.signal(signal.SIGSTOP)
-    assert c.loss()[:2] == ["lost", "held"]
-    counted = d.info()
-    assert (counted["delegations"], counted["delegation_pages"]) == ("0", "1")
-    lost, idle = (int(counted[f"delegations_{why}_total"]) for why in ("lost", "idle"))
-    assert lost >= 1 and lost + idle == 2, "the free one may not have been used for too long before"
-    assert not c.take(1) and not c.leave(2) and not c.stands(2)
-    assert c.state(2) & (HELD | LOST) == HELD | LOST
-    assert c.call("UNLOCK", "held").code == "LOST"
-    assert c.state(2) == NONE
-    zk.signal(signal.SIGCONT)
+    with harness.stopped(zk):
+        assert c.loss()[:2] == ["lost", "held"]
+        counted = d.info()
+        assert (counted["delegations"], counted["delegation_pages"]) == ("0", "1")
+        lost, idle = (int(counted[f"delegations_{why}_total"]) for why in ("lost", "idle"))
+        assert lost >= 1 and lost + idle == 2, "the free one may not have been used for too long before"
+        assert not c.take(1) and not c.leave(2) and not c.stands(2)
+        assert c.state(2) & (HELD | LOST) == HELD | LOST
+        assert c.call("UNLOCK", "held").code == "LOST"
+        assert c.state(2) == NONE
     assert c.delegate("held", 2)

@@ -6,11 +6,8 @@ import os
 import re
 import select
 import shutil
-import signal
 import socket
 import struct
-import subprocess
-import sys
 
 import pytest
 
@@ -18,7 +15,7 @@ import delegation
 import harness
 from saved import Saved, wait_kept
 from test_accounts import needs_root
-from test_daemon import ACTIVATE
+from test_cli import run
 from users import as_other_user, let_in
 
 OPERATORS = True  # see clients of conftest.py
@@ -56,11 +53,8 @@ def test_who_receives_no_page_keeps_nobody_from_theirs(daemons, clients):
     """If RLIMIT_NOFILE descriptors of one user are under way, the kernel passes no more for that user, unless it is
     privileged: neither to a client, nor to another process of the daemon."""
     harness.inherit_orphans()
-    d = harness.Daemon(wait=False, daemon__socket_mode="0666", limits={"user_share": 75, "clients": (FILES - SPARE) // 3},
-                       **delegation.CONF)
-    daemons.list.append(d)
-    d.under = ["prlimit", f"--nofile={FILES}", "setpriv", "--bounding-set", "-sys_resource,-sys_admin"]
-    d.start()
+    d = daemons(daemon__socket_mode="0666", limits={"user_share": 75, "clients": (FILES - SPARE) // 3}, **delegation.CONF,
+                under=["prlimit", f"--nofile={FILES}", "setpriv", "--bounding-set", "-sys_resource,-sys_admin"])
     let_in(d)
     with as_other_user():
         left = [leave_unread(d) for _ in range(2 * FILES)]
@@ -78,27 +72,13 @@ def test_who_receives_no_page_keeps_nobody_from_theirs(daemons, clients):
         harness.wait_until(lambda: leave_unread(d).recv(100).startswith(b"%"), "what is left unread no longer to count")
 
 
-@pytest.fixture
-def with_files(daemons):
-    """A daemon that may have so many open files."""
-
-    def make(files, **conf):
-        d = harness.Daemon(wait=False, **conf)
-        daemons.list.append(d)
-        d.under = ["prlimit", f"--nofile={files}"]
-        d.start()
-        return d
-
-    return make
-
-
 @pytest.mark.parametrize("files, served, pages", [(MANY + SPARE - 8, MANY - 8, 0), (MANY + SPARE + 1, MANY, 0),
                                                   (MANY + SPARE + 7, MANY, 3), (MANY + SPARE + 2 * 99, MANY, 99)])
-def test_few_descriptors_are_for_connections_before_pages(with_files, files, served, pages):
+def test_few_descriptors_are_for_connections_before_pages(daemons, files, served, pages):
     """All clients that may connect do, with a page or without; who gets none locks by messages. A hand-over finds all of
     them, and a page at the limit is the last one then, too."""
     harness.inherit_orphans()
-    d = with_files(files, limits={"clients": MANY})
+    d = daemons(limits={"clients": MANY}, under=["prlimit", f"--nofile={files}"])
     with contextlib.ExitStack() as stack:
         made = [stack.enter_context(delegation.Delegate(d.operator_socket)) for _ in range(served - 1)]
         with d.client(operator=True) as last, d.client(2, operator=True) as late:
@@ -116,9 +96,9 @@ def test_few_descriptors_are_for_connections_before_pages(with_files, files, ser
             d.hand_over(made[0])
 
 
-def test_a_user_has_a_share_of_the_pages(with_files, clients):
+def test_a_user_has_a_share_of_the_pages(daemons, clients):
     """Of 50 pages there is 1 for operators, and 75 % of the rest are 36."""
-    d = with_files(100 + SPARE + 2 * 50, limits={"clients": 100, "user_share": 75})
+    d = daemons(limits={"clients": 100, "user_share": 75}, under=["prlimit", f"--nofile={100 + SPARE + 2 * 50}"])
     operator, users = clients(d), [clients(d, operator=False) for _ in range(37)]
 
     def used():
@@ -132,8 +112,7 @@ def test_a_user_has_a_share_of_the_pages(with_files, clients):
     assert used() == ["37", "50"] and operator.call("INFO", "stats").count("\nlimits_total:0\r") == 1
     users[0].close()
     harness.wait_until(lambda: used() == ["36", "50"], "the page to be given back")
-    checked = subprocess.run([harness.program("lockbroker"), "-S", d.socket, "check", "-w", "limit=60"], capture_output=True,
-                             text=True)
+    checked = run(d, "check", "-w", "limit=60")
     assert checked.returncode == 0, checked.stdout  # though 72 % of the pages are in use
 
 
@@ -173,18 +152,13 @@ class Lingering:
 
 
 @pytest.fixture
-def early(daemons):
+def early(launch):
     """A daemon on the socket of a service manager, not started yet, and clients that are connected already. The kernel lets
     these clients send descriptors, as earlier kernels let all clients."""
     d = harness.Daemon(wait=False)
-    daemons.list.append(d)
-    with socket.socket(socket.AF_UNIX) as listener, contextlib.ExitStack() as stack:
-        listener.bind(d.socket)
-        listener.listen()
-        command = d.command
-        d.command = lambda: [sys.executable, "-c", ACTIVATE, str(listener.fileno()), *command()]
+    with socket.create_server(d.socket, family=socket.AF_UNIX) as listener, contextlib.ExitStack() as stack:
         yield d, [stack.enter_context(harness.Client(d.socket, version=2)) for _ in range(3)], \
-            lambda: d.start(pass_fds=[listener.fileno()])
+            lambda: launch(d, listening=[listener.fileno()])
 
 
 def is_refused(client):
@@ -240,13 +214,9 @@ def test_sent_descriptors_delay_neither_a_hand_over_nor_a_restart_after_a_kill(e
     operator = clients(d, operator=True)
     d.hand_over(operator)
     assert holder.call("PING") == "PONG"
-    old = d.pid
-    d.signal(signal.SIGKILL)
-    d.await_another(old)
+    d.crash()
     with d.client() as c:
         assert c.call("PING") == "PONG"
     for one in lingering:
         one.await_end()
-    old = d.pid
-    d.signal(signal.SIGKILL)
-    d.await_another(old)
+    d.crash()

@@ -215,8 +215,8 @@ def test_what_is_for_operators_is_the_same_everywhere():
 def test_the_daemons_page_and_its_help_name_the_same_options():
     synopsis = harness.read_source("client-lib/man/lockbrokerd.8").split(".Sh DESCRIPTION")[0]
     synopsis = synopsis.replace("\\-", "-").replace("Fl Fl ", "--")
-    told = subprocess.run([harness.program("lockbrokerd"), "--help"], capture_output=True, text=True, check=True).stdout
-    options = set(re.findall(r"^  (?:-\w, |    )(--[\w-]+)", told, re.M)) - {"--config", "--option"}
+    shown = told("--help", program="lockbrokerd")
+    options = set(re.findall(r"^  (?:-\w, |    )(--[\w-]+)", shown, re.M)) - {"--config", "--option"}
     assert set(re.findall(r"--[\w-]+", synopsis)) == options
 
 
@@ -224,8 +224,14 @@ def unescaped(page):
     return harness.read_source(f"client-lib/man/{page}").replace("\\-", "-")
 
 
-def told(*words):
-    return subprocess.run([harness.program("lockbroker"), *words], capture_output=True, text=True, check=True).stdout
+def told(*words, program="lockbroker"):
+    return harness.run([harness.program(program), *words], check=True).stdout
+
+
+def items(section, shape):
+    """Of a section of lockbroker(1), those of that shape."""
+    (text,) = re.findall(rf"^\.Sh {section}\n(.*?)^\.Sh", unescaped("lockbroker.1"), re.M | re.S)
+    return re.findall(rf"^\.It {shape}$", text, re.M)
 
 
 def options_of(command):
@@ -260,8 +266,7 @@ def test_the_letters_of_locks_are_in_the_synopsis(command):
 
 def test_what_is_for_operators_says_what_others_do():
     """In the manual and in the help of each of their commands."""
-    (section,) = re.findall(r"^\.Sh OPERATORS\n(.*?)^\.Sh", unescaped("lockbroker.1"), re.M | re.S)
-    named = set(re.findall(r"[\w-]+", " ".join(re.findall(r"^\.It Cm (.*)$", section, re.M)))) - {"Ar", "NAME", "N"}
+    named = set(re.findall(r"[\w-]+", " ".join(items("OPERATORS", r"Cm (.*)")))) - {"Ar", "NAME", "N"}
     assert {word.replace("-", "").upper() for word in named} == of_operators()
     for command in named:
         assert re.search(r"or operators: root and the members of daemon.operator_group.\n\S.*\.\n", told(command, "--help")), command
@@ -273,7 +278,7 @@ def test_the_formula_of_the_daemons_page_gives_the_memory_of_its_unit():
     (formula,) = pages.claimed("client-lib/man/lockbrokerd.8", __file__)
     formula = formula.removeprefix("MemoryMax = ")
     formula = re.sub(r"   +\(.*\)$", "", formula, flags=re.M).replace("KiB", "* 1024").replace("MiB", "* 1024 * 1024")
-    defaults = subprocess.run([harness.program("lockbrokerd"), "--print-config"], capture_output=True, text=True, check=True).stdout
+    defaults = told("--print-config", program="lockbrokerd")
     values = {key: int(value) for key, value in re.findall(r"^(\w+) = (\d+)$", defaults, re.M)}
     bytes_max = eval(" ".join(formula.split()), {"max": max}, values)  # pylint: disable=eval-used
     (unit,) = re.findall(r"^MemoryMax=(\d+)M$", harness.read_source("systemd/lockbrokerd.service"), re.M)
@@ -285,8 +290,7 @@ def test_the_formula_of_the_daemons_page_gives_the_memory_of_its_unit():
 def test_the_exit_statuses_are_in_the_manual():
     code = harness.read_source("client-lib/cli/say.h")
     named = {int(n) for n in re.findall(r"\bCLI_\w+ = (\d+),", code)} - {128}
-    (section,) = re.findall(r"^\.Sh EXIT STATUS\n(.*?)^\.Sh", unescaped("lockbroker.1"), re.M | re.S)
-    listed = {int(n) for n in re.findall(r"^\.It (\d+)$", section, re.M)}
+    listed = {int(n) for n in items("EXIT STATUS", r"(\d+)")}
     assert named | {126, 127} == listed and {64, 69, 70, 71, 75, 77, 79} < listed
 
 
@@ -363,10 +367,6 @@ def test_each_drawing_is_one_of_these():
 # ---- the examples of README and docs/CLIENTS.md: what is printed there is what happens ----
 
 
-def environment(daemon):
-    return os.environ | {"LOCKBROKER_SOCKET": daemon.socket, "PATH": f"{harness.build_dir()}:{os.environ['PATH']}"}
-
-
 def test_readme_is_one_screen():
     text = harness.read_source("README.md")
     assert len(text.encode()) <= 6000 and len(text.splitlines()) <= 90
@@ -378,16 +378,15 @@ def test_the_first_commands_print_what_readme_says(standalone, tmp_path):
     (tmp_path / "backup").chmod(0o755)
     os.mkfifo(tmp_path / "gate")
     (block,) = pages.claimed("README.md", __file__, "console")
-    printed = ""
-    background = []
+    printed, background, env = "", [], harness.environment(standalone.socket)
     for line in block.splitlines():
         if not line.startswith("$ "):
             continue
         command = re.sub(r" +#.*", "", line[2:])
         if command.endswith(" &"):
-            background.append(harness.spawn(["sh", "-c", command[:-2]], env=environment(standalone), cwd=tmp_path))
+            background.append(harness.spawn(["sh", "-c", command[:-2]], env=env, cwd=tmp_path))
             harness.wait_until((tmp_path / "begun").exists, "the job")
-        done = "" if command.endswith(" &") else subprocess.run(["sh", "-c", command], env=environment(standalone), cwd=tmp_path,
+        done = "" if command.endswith(" &") else subprocess.run(["sh", "-c", command], env=env, cwd=tmp_path,
                                                                 capture_output=True, text=True).stdout
         printed += f"{line}\n{done}"
     with open(tmp_path / "gate", "w", encoding="ascii"):
@@ -412,8 +411,7 @@ def test_the_daemon_runs_without_an_installation_as_the_page_says(tmp_path_facto
     os.symlink(harness.build_dir(), f"{home}/build")
     with open(f"{home}/Makefile", "w", encoding="ascii") as f:
         f.write("all:\n")
-    done = subprocess.run(["bash", "-c", block + "wait\n"], cwd=home, env=os.environ | {"HOME": home}, capture_output=True, text=True,
-                          timeout=harness.PATIENCE)
+    done = harness.run(["bash", "-c", block + "wait\n"], cwd=home, env=os.environ | {"HOME": home})
     assert done.returncode == 0 and done.stdout.endswith("I have the lock\n"), done
     shutil.rmtree(home)
 
@@ -421,12 +419,12 @@ def test_the_daemon_runs_without_an_installation_as_the_page_says(tmp_path_facto
 def test_the_shell_example_works(standalone, clients, tmp_path):
     """Another client is at "nightly"."""
     clients(standalone).call("LOCK", "nightly")
-    (block,) = pages.claimed("docs/CLIENTS.md", __file__, "sh")
+    (block,), env = pages.claimed("docs/CLIENTS.md", __file__, "sh"), harness.environment(standalone.socket)
     for job in re.findall(r"\./(\w+)", block):
         (tmp_path / job).write_text("#!/bin/sh\n")
         (tmp_path / job).chmod(0o755)
     for line in block.splitlines():
-        done = subprocess.run(["sh", "-c", line], env=environment(standalone), cwd=tmp_path, capture_output=True, text=True)
+        done = subprocess.run(["sh", "-c", line], env=env, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, f"{line}: {done.stderr}"
 
 
@@ -445,6 +443,6 @@ def test_the_python_examples_work(standalone):
     assert len(examples) == 2
     library = {"PYTHONPATH": os.path.join(harness.SOURCE, "client-lib", "python")}
     for text in examples:
-        done = subprocess.run([sys.executable, "-B", "-c", text], env=environment(standalone) | library,
+        done = subprocess.run([sys.executable, "-B", "-c", text], env=harness.environment(standalone.socket) | library,
                               capture_output=True, text=True)
         assert re.fullmatch(r"settling with token \d+\n", done.stdout) and done.stderr == ""

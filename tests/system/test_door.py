@@ -2,10 +2,8 @@
 """The operators' door: a second socket, through which alone what is for operators is carried out."""
 
 import collections
-import fcntl
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -18,8 +16,13 @@ HOW = re.compile(r"DENIED only operators may .*: use the operators' socket (\S+)
 
 
 def lockbroker(*words, **env):
-    return subprocess.run([harness.program("lockbroker"), *words], capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                          timeout=harness.PATIENCE, env=os.environ | env)
+    return harness.run([harness.program("lockbroker"), *words], env=os.environ | env)
+
+
+def reload(daemon):
+    """By another operator."""
+    with daemon.client(operator=True) as c:
+        return c.call("RELOAD")
 
 
 def test_root_is_a_user_like_any_other_on_the_socket_of_everybody(standalone, clients):
@@ -43,8 +46,7 @@ def test_a_group_opens_it(daemons, tmp_path):
     d = daemons(daemon__operator_socket=path, daemon__operator_group="4711")
     st = os.stat(path)
     assert (st.st_mode & 0o777, st.st_gid) == (0o660, 4711)
-    with d.client(operator=True) as c:
-        assert c.call("RELOAD") == ""
+    assert reload(d) == ""
 
 
 @pytest.mark.parametrize("options, sentence", [
@@ -68,8 +70,7 @@ def test_a_second_daemon_does_not_take_it(daemons, standalone):
     d.spawn()
     assert d.process.wait(harness.PATIENCE) != 0
     assert f"another lockbrokerd is serving {standalone.operator_socket}" in d.log()
-    with standalone.client(operator=True) as c:
-        assert c.call("RELOAD") == ""
+    assert reload(standalone) == ""
 
 
 def test_who_came_through_it_stays_an_operator(standalone, clients):
@@ -78,8 +79,7 @@ def test_who_came_through_it_stays_an_operator(standalone, clients):
     assert isinstance(c.call("LOCK", "mine"), int) and isinstance(operator.call("LOCK", "a"), int)
     standalone.hand_over(operator)
     assert operator.call("RELOAD") == "" and HOW.fullmatch(c.call("RELOAD"))
-    with standalone.client(operator=True) as another:
-        assert another.call("RELOAD") == ""
+    assert reload(standalone) == ""
 
 
 def test_after_a_kill_it_is_open_and_its_clients_are_operators(standalone, clients):
@@ -88,40 +88,16 @@ def test_after_a_kill_it_is_open_and_its_clients_are_operators(standalone, clien
         assert isinstance(client.call("LOCK", f"{client is c}"), int)
     harness.wait_until(lambda: [x for x in clients(standalone, operator=True).call("CLIENT", "LIST").splitlines()
                                 if int(re.search(r"age=(\d+)", x).group(1)) >= 3], "the keeper to have them")
-    old = standalone.pid
-    standalone.signal(signal.SIGKILL)
-    standalone.await_another(old)
+    standalone.crash()
     assert operator.call("RELOAD") == "" and HOW.fullmatch(c.call("RELOAD"))
-    with standalone.client(operator=True) as another:
-        assert another.call("RELOAD") == ""
-
-
-ACTIVATE = """
-import os, sys
-for number, fd in enumerate(sys.argv[1].split(",")):
-    os.dup2(int(fd), 3 + number)
-os.environ.update(LISTEN_FDS="2", LISTEN_PID=str(os.getpid()), LISTEN_FDNAMES=sys.argv[2])
-os.execv(sys.argv[3], sys.argv[3:])
-"""
+    assert reload(standalone) == ""
 
 
 @pytest.mark.parametrize("names, operators", [("lockbrokerd.socket:operators", 1), ("operators:lockbrokerd.socket", 0)])
-def test_a_service_manager_may_pass_it(daemons, names, operators):
+def test_a_service_manager_may_pass_it(launch, names, operators):
     d = harness.Daemon(wait=False)
-    daemons.list.append(d)
-    listening = []
-    for name in "first", "second":
-        s = socket.socket(socket.AF_UNIX)
-        s.bind(os.path.join(d.dir, name))
-        s.listen()
-        listening.append(s)
-    command = d.command
-    # Their numbers are none of those that the program is to find them at.
-    fds = [fcntl.fcntl(s, fcntl.F_DUPFD, 100) for s in listening]
-    d.command = lambda: [sys.executable, "-c", ACTIVATE, ",".join(map(str, fds)), names, *command()]
-    d.start(pass_fds=fds)
-    for fd in fds:
-        os.close(fd)
+    listening = [socket.create_server(os.path.join(d.dir, name), family=socket.AF_UNIX) for name in ("first", "second")]
+    launch(d, listening=[s.fileno() for s in listening], names=names)
     with harness.Client(listening[operators].getsockname()) as c:
         assert c.call("RELOAD") == ""
     with harness.Client(listening[1 - operators].getsockname()) as c:
@@ -130,9 +106,8 @@ def test_a_service_manager_may_pass_it(daemons, names, operators):
         s.close()
 
 
-def test_the_command_uses_it_by_itself(standalone, clients):
-    c = clients(standalone)
-    token = c.call("LOCK", "a")
+def test_the_command_uses_it_by_itself(standalone, locked):
+    c, token = locked(standalone)
     done = lockbroker("force-unlock", "a", LOCKBROKER_SOCKET=standalone.socket)
     assert (done.returncode, done.stderr) == (0, "") and c.push() == ["lost", "a", token, "forced"]
     assert lockbroker("call", "RELOAD", LOCKBROKER_SOCKET=standalone.socket).returncode == 0
@@ -147,8 +122,8 @@ def test_the_command_uses_it_by_itself(standalone, clients):
 
 def as_user(uid, daemon, *words):
     """What redis-cli is told as another user."""
-    return subprocess.run(["setpriv", f"--reuid={uid}", "--regid=4711", "--groups=4712", "redis-cli", "-s", daemon.socket, *words],
-                          capture_output=True, text=True, timeout=harness.PATIENCE).stdout.strip()
+    return harness.run(["setpriv", f"--reuid={uid}", "--regid=4711", "--groups=4712", "redis-cli", "-s", daemon.socket,
+                        *words]).stdout.strip()
 
 
 def for_all(d):
@@ -158,8 +133,7 @@ def for_all(d):
     return d
 
 
-def test_rules_say_who_may_take_what(daemons, tmp_path):
-    conf = tmp_path / "conf"
+def test_rules_say_who_may_take_what(daemons, conf):
     conf.write_text("[access]\nrule = allow 4000 app/* lock\nrule = deny @4712 * lock,shared\nrule = deny 4000-4999 s acquire\n"
                     "rule = allow @4711 r revoke\nrule = allow 4000 s limit\n")
     d = for_all(daemons(argv=["-c", str(conf)]))
@@ -179,20 +153,15 @@ def test_rules_say_who_may_take_what(daemons, tmp_path):
     ("deny @no-such-group * lock", "there is no group no-such-group"),
     ("deny * * fly", 'there is no verb "fly"'),
 ])
-def test_a_rule_that_is_none_is_an_error(tmp_path, rule, sentence):
-    conf = tmp_path / "conf"
+def test_a_rule_that_is_none_is_an_error(conf, rule, sentence):
     conf.write_text(f"[access]\nrule = {rule}\n")
-    done = subprocess.run([harness.program("lockbrokerd"), "-c", str(conf)], capture_output=True, text=True,
-                          timeout=harness.PATIENCE)
+    done = harness.run([harness.program("lockbrokerd"), "-c", str(conf)])
     assert done.returncode == 2 and sentence in done.stderr and f"{conf}:2" in done.stderr
 
 
-def test_rules_change_by_a_reload_and_what_is_held_stays(daemons, clients, tmp_path):
-    conf = tmp_path / "conf"
-    conf.write_text("")
+def test_rules_change_by_a_reload_and_what_is_held_stays(daemons, clients, locked, conf):
     d = daemons(argv=["-c", str(conf)])
-    c, operator = clients(d), clients(d, operator=True)
-    token = c.call("LOCK", "a")
+    (c, token), operator = locked(d), clients(d, operator=True)
     conf.write_text("[access]\nrule = deny root * lock,acquire,campaign,observe\n")
     assert operator.call("RELOAD") == "access.rule: there are 1 rules, before 0\n"
     assert c.call("LOCK", "b").startswith("DENIED this user may not lock b: ")
@@ -204,9 +173,8 @@ def test_rules_change_by_a_reload_and_what_is_held_stays(daemons, clients, tmp_p
     assert isinstance(c.call("LOCK", "c"), int) and c.call("UNLOCK", "a") == 0
 
 
-def test_rules_and_verdicts_outlive_a_kill_and_a_hand_over(daemons, clients, tmp_path):
+def test_rules_and_verdicts_outlive_a_kill_and_a_hand_over(daemons, clients, conf):
     """After a kill those in use go on, whatever the file says by then, and name the file where they stood."""
-    conf = tmp_path / "conf"
     conf.write_text("[access]\n\nrule = deny @root a lock\n")
     d = daemons(argv=["-c", str(conf), "-o", "access.rule=allow root * revoke"])
     c = clients(d)
@@ -215,9 +183,7 @@ def test_rules_and_verdicts_outlive_a_kill_and_a_hand_over(daemons, clients, tmp
     harness.wait_until(lambda: "age=0" not in (seen := clients(d, operator=True).call("CLIENT", "LIST")) or
                        all(int(age) >= 3 for age in re.findall(r"held=1.* age=(\d+)", seen)), "the keeper to have it")
     conf.write_text("[access]\nrule = deny * b lock\n")
-    old = d.pid
-    d.signal(signal.SIGKILL)
-    d.await_another(old)
+    d.crash()
     assert c.call("LOCK", "a") == denied and isinstance(c.call("LOCK", "b"), int) and c.call("UNLOCK", "b") == 0
     assert c.call("REVOKE", "b") == 0
     rows = clients(d, operator=True).call("ACCESS", 0, "a", "GROUPS", "0")
@@ -240,10 +206,9 @@ class Inherited(harness.Client):
 
 def test_who_ends_before_its_unit_is_read_gets_nothing_by_that(daemons, clients, request):
     d = daemons(argv=["-o", "access.rule=deny unit:report.service a *", "-o", "access.rule=allow unit:report.service * revoke"])
-    d.signal(signal.SIGSTOP)
-    c = Inherited(d.socket)
+    with harness.stopped(d):
+        c = Inherited(d.socket)
     request.addfinalizer(c.close)
-    d.signal(signal.SIGCONT)
     denied = 'DENIED this user may not lock a: the rule "deny unit:report.service a *" (-o) denies that'
     assert c.call("LOCK", "a") == denied and isinstance(c.call("LOCK", "b"), int)
     assert c.call("REVOKE", "c").startswith("DENIED ")

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators drain a daemon: what it has goes to other hosts, and nothing new is granted."""
 
-import os
 import subprocess
 
 import harness
 import library
+from test_cli import command, run, start
 
 
-def drain(daemon, *words, **options):
-    return subprocess.Popen([harness.program("lockbroker"), "-S", daemon.operator_socket, "drain", *words],
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+def drain(daemon, *words):
+    return harness.spawn(command(daemon, "drain", *words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                         stderr=subprocess.STDOUT, text=True)
 
 
 def told(process):
@@ -61,18 +61,16 @@ def test_it_says_who_still_holds_what(standalone, clients):
     for c in holders:
         c.close()
     assert told(p).endswith("Nothing is held any longer.\n") and p.returncode == 0
-    check = subprocess.run([harness.program("lockbroker"), "-S", standalone.socket, "check"], capture_output=True, text=True,
-                           timeout=harness.PATIENCE)
+    check = run(standalone, "check")
     assert check.returncode == 1 and "it grants nothing" in check.stdout
     p = drain(standalone, "--wait")
     assert told(p) == "Nothing is held any longer.\n"
     assert 'drain does not take the argument "soon"' in told(drain(standalone, "soon"))
 
 
-def test_a_drained_daemon_stays_so_over_a_hand_over_and_a_kill(daemons, clients):
+def test_a_drained_daemon_stays_so_over_a_hand_over_and_a_kill(daemons, clients, locked):
     d = daemons()
-    c, operator = clients(d), clients(d, operator=True)
-    token = c.call("LOCK", "a")
+    (c, token), operator = locked(d), clients(d, operator=True)
     assert operator.call("DRAIN")["held"] == 1
     assert c.push() == ["revoke", "a", token, "draining"]
     d.hand_over(operator)
@@ -95,9 +93,7 @@ def test_the_command_tries_again_until_the_broker_grants(standalone, clients):
         asked += 1
         return requests(operator) - at_first - asked
 
-    p = subprocess.Popen([harness.program("lockbroker"), "lock", "a", "--", "echo", "ran"], stdin=subprocess.DEVNULL,
-                         env=os.environ | {"LOCKBROKER_SOCKET": standalone.socket}, stdout=subprocess.PIPE,
-                         stderr=subprocess.PIPE, text=True)
+    p = start(standalone, "lock", "a", "--", "echo", "ran")
     harness.wait_until(lambda: asked_by_others() >= 8, "some tries: each is a LOCK, the first one a HELLO before it")
     assert p.poll() is None
     assert operator.call("DRAIN", "OFF")["draining"] == 0
@@ -107,8 +103,7 @@ def test_the_command_tries_again_until_the_broker_grants(standalone, clients):
 def test_who_waits_when_a_drain_begins_is_told_what_it_waits_for(standalone, clients):
     operator, c = clients(standalone, operator=True), clients(standalone)
     c.call("LOCK", "a")
-    p = harness.spawn([harness.program("lockbroker"), "-S", standalone.socket, "lock", "a", "echo", "ran"],
-                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    p = start(standalone, "lock", "a", "echo", "ran")
     harness.wait_queued(standalone, "a", 1)
     queued_ms = lambda: max((row["waited_ms"] for row in c.call("QUEUE", "a")), default=0)
     harness.wait_until(lambda: queued_ms() >= 200, "it to have waited for longer than a refusal takes")

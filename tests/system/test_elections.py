@@ -14,6 +14,9 @@ from test_library import HELLO, Impostor
 OPERATORS = True  # see clients of conftest.py
 
 
+NOBODY = "0\t-\t-"  # as the command says it
+
+
 def leads(client, name="e"):
     leader = client.call("LEADER", name)
     return leader and leader["data"]
@@ -146,11 +149,10 @@ def test_a_lost_session_ends_a_leadership_first(own_zk, daemons, clients):
     token = a.call("CAMPAIGN", "e", "DATA", "a")
     o.call("OBSERVE", "e")
     assert next_leader(o) == (token, d.host, "a")
-    server.signal(signal.SIGSTOP)
-    assert a.loss() == ["lost", "e", token, "session"]
-    assert a.call("VALID", "e") == 0 and a.call("CAMPAIGN", "e", "DATA", "a").code == "LOST"
-    assert o.call("LEADER", "e").code == "UNAVAILABLE"
-    server.signal(signal.SIGCONT)
+    with harness.stopped(server):
+        assert a.loss() == ["lost", "e", token, "session"]
+        assert a.call("VALID", "e") == 0 and a.call("CAMPAIGN", "e", "DATA", "a").code == "LOST"
+        assert o.call("LEADER", "e").code == "UNAVAILABLE"
     again = a.call("CAMPAIGN", "e", "DATA", "again")
     assert again > token and told_until(o, "again") == (again, d.host, "again")
 
@@ -163,19 +165,18 @@ def test_observers_see_what_happened_while_they_were_cut_off(own_zk, daemons, cl
     o.call("OBSERVE", "e")
     token = a.call("CAMPAIGN", "e", "DATA", "a")
     told_until(o, "a")
-    second.signal(signal.SIGSTOP)
-    b.send("CAMPAIGN", "e", "DATA", "b")
-    harness.wait_queued(first, "e", 1)
-    a.call("RESIGN", "e")
-    middle = b.reply()
-    c = clients(first)
-    c.send("CAMPAIGN", "e", "DATA", "c")
-    harness.wait_queued(first, "e", 1)
-    b.call("RESIGN", "e")
-    last = c.reply()
-    harness.wait_until(lambda: not any("/.hosts/beta" in path for paths in server.sessions().values() for path in paths),
-                       "the session of the observer's host to end")
-    second.signal(signal.SIGCONT)
+    with harness.stopped(second):
+        b.send("CAMPAIGN", "e", "DATA", "b")
+        harness.wait_queued(first, "e", 1)
+        a.call("RESIGN", "e")
+        middle = b.reply()
+        c = clients(first)
+        c.send("CAMPAIGN", "e", "DATA", "c")
+        harness.wait_queued(first, "e", 1)
+        b.call("RESIGN", "e")
+        last = c.reply()
+        harness.wait_until(lambda: not any("/.hosts/beta" in path for paths in server.sessions().values() for path in paths),
+                           "the session of the observer's host to end")
     assert told_until(o, "c") == (last, "alpha", "c")
     assert token < middle < last and o.quiet()
 
@@ -218,8 +219,7 @@ def test_nothing_is_left_of_an_election(broker, clients, request, kazoo_client):
 
 
 def test_the_command_campaigns_and_tells_who_leads(broker):
-    observer = test_cli.start(broker, "observe", "e")
-    assert observer.stdout.readline() == "0\t-\t-\n"
+    observer = test_cli.start(broker, "observe", "e", says=NOBODY)
     assert test_cli.run(broker, "leader", "e").returncode == 1
     out = test_cli.run(broker, "campaign", "e", "10.0.0.1:80", "--", "sh", "-c", "echo $LOCKBROKER_TOKEN $LOCKBROKER_NAME; "
                        f"{harness.program('lockbroker')} -S {broker.socket} leader e; exit 7")
@@ -227,46 +227,38 @@ def test_the_command_campaigns_and_tells_who_leads(broker):
     (token, name), line = out.stdout.splitlines()[0].split(), out.stdout.splitlines()[1]
     assert name == "e" and line == f"{token}\t{broker.host}\t10.0.0.1:80"
     assert observer.stdout.readline() == line + "\n"
-    assert observer.stdout.readline() == "0\t-\t-\n"
+    assert observer.stdout.readline() == NOBODY + "\n"
     observer.terminate()
-    observer.wait()
-    observer.stdout.close()
-    observer.stderr.close()
+    observer.communicate(timeout=harness.PATIENCE)
 
 
 def test_the_command_goes_on_observing_when_the_broker_is_back(broker, clients):
     """After a crash, in which its connection holds nothing that would keep it, and after a stop of some seconds."""
-    observer = test_cli.start(broker, "observe", "e")
-    assert observer.stdout.readline() == "0\t-\t-\n"
-    old = broker.pid
-    os.kill(old, signal.SIGKILL)
+    observer = test_cli.start(broker, "observe", "e", says=NOBODY)
     waits = " Waiting for the broker to come back.\n"
+    broker.crash()
     assert observer.stderr.readline().endswith(waits)
-    broker.await_another(old)
-    assert observer.stdout.readline() == "0\t-\t-\n"
+    assert observer.stdout.readline() == NOBODY + "\n"
     token = clients(broker).call("CAMPAIGN", "e", "DATA", "a")
     assert observer.stdout.readline() == f"{token}\t{broker.host}\ta\n"
     broker.kill()
     assert observer.stderr.readline().endswith(waits)
     broker.start()
-    while (line := observer.stdout.readline()) != "0\t-\t-\n":
+    while (line := observer.stdout.readline()) != NOBODY + "\n":
         assert line, "it goes on; what the killed broker left is still there at first"
-    observer.terminate()
-    assert observer.wait(harness.PATIENCE) and observer.stderr.read() == ""
+    assert harness.end(observer) and observer.stderr.read() == ""
 
 
 def test_the_command_goes_on_observing_when_the_next_broker_is_just_being_stopped(standalone):
-    observer = test_cli.start(standalone, "observe", "e")
-    assert observer.stdout.readline() == "0\t-\t-\n"
+    observer = test_cli.start(standalone, "observe", "e", says=NOBODY)
     standalone.kill()
     os.unlink(standalone.socket)
     stopping = Impostor(standalone.socket, [HELLO, b"-DRAINING the daemon is stopping\r\n"])
     stopping.end()
     os.unlink(standalone.socket)
     standalone.start()
-    assert observer.stdout.readline() == "0\t-\t-\n"
-    observer.terminate()
-    assert observer.wait(harness.PATIENCE) and len(observer.stderr.read().splitlines()) <= 2
+    assert observer.stdout.readline() == NOBODY + "\n"
+    assert harness.end(observer) and len(observer.stderr.read().splitlines()) <= 2
 
 
 def test_the_command_waits_until_it_is_known_whether_it_is_an_election(own_zk, daemons, clients):
@@ -274,14 +266,13 @@ def test_the_command_waits_until_it_is_known_whether_it_is_an_election(own_zk, d
     server = own_zk()
     d = daemons(server, zookeeper__session_timeout_ms=40000)
     waiter = clients(d)
-    server.signal(signal.SIGSTOP)
-    waiter.send("LOCK", "e")
-    harness.wait_queued(d, "e", 1)
-    observer = test_cli.start(d, "observe", "e")
-    assert observer.stderr.readline() == "lockbroker: Waiting until it is known whether e is an election.\n"
-    waiter.close()
-    server.signal(signal.SIGCONT)
-    assert observer.stdout.readline() == "0\t-\t-\n"
+    with harness.stopped(server):
+        waiter.send("LOCK", "e")
+        harness.wait_queued(d, "e", 1)
+        observer = test_cli.start(d, "observe", "e")
+        assert observer.stderr.readline() == "lockbroker: Waiting until it is known whether e is an election.\n"
+        waiter.close()
+    assert observer.stdout.readline() == NOBODY + "\n"
     observer.terminate()
     assert "Waiting" not in observer.communicate(timeout=harness.PATIENCE)[1], "it is said once"
 
@@ -289,8 +280,5 @@ def test_the_command_waits_until_it_is_known_whether_it_is_an_election(own_zk, d
 def test_the_command_refuses_what_it_cannot_do(broker, clients):
     clients(broker).call("CAMPAIGN", "e", "DATA", "a")
     assert test_cli.run(broker, "campaign", "-n", "e", "b", "--", "true").returncode == 75
-    assert test_cli.run(broker, "campaign", "e", "b").returncode == 64
-    assert test_cli.run(broker, "campaign", "e").returncode == 64
-    assert test_cli.run(broker, "campaign", "-s", "e", "b", "--", "true").returncode == 64
-    assert test_cli.run(broker, "lock", "e", "--", "true").returncode == 64
-    clients(broker).call("LOCK", "l")
+    for line in "campaign e b", "campaign e", "campaign -s e b -- true", "lock e -- true":
+        assert test_cli.run(broker, *line.split()).returncode == 64, line

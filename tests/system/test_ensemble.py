@@ -3,11 +3,11 @@
 that who loses one hears of it once, before anybody else has it. Each fault alone and at a known moment; all of them in
 any order are tests/torture's."""
 
+import contextlib
 import functools
 import signal
 import time
 
-import kazoo.client
 import pytest
 
 import ensemble
@@ -237,6 +237,10 @@ def test_a_rolling_restart_costs_no_lock(site, trio):
     site.nothing_lost()
 
 
+def moves_on(host, server):
+    harness.wait_until(lambda: host.server() not in (None, server), f"{host.name} to take another server")
+
+
 @pytest.mark.parametrize("role", ["leader", "follower"])
 @if_led
 def test_a_server_that_stands_still_costs_no_lock(site, trio, role):
@@ -246,7 +250,7 @@ def test_a_server_that_stands_still_costs_no_lock(site, trio, role):
     assert alpha.server() is server
     server.signal(signal.SIGSTOP)
     wait_led(trio, server)
-    harness.wait_until(lambda: alpha.server() not in (None, server), "alpha to move on")
+    moves_on(alpha, server)
     alpha.wait_safe()
     site.nothing_lost()
 
@@ -256,7 +260,7 @@ def test_a_server_behind_a_black_hole_costs_no_lock(site, trio):
     server = follower_of(trio)
     alpha, _ = pair_under_load(site, server)
     alpha.links[server].hold()
-    harness.wait_until(lambda: alpha.server() not in (None, server), "alpha to move on")
+    moves_on(alpha, server)
     alpha.wait_safe()
     site.nothing_lost()
     assert int(alpha.daemon.info("stats")["drops_total"]) >= 1
@@ -270,7 +274,7 @@ def test_a_killed_server_costs_no_lock(site, trio, role):
     pair = pair_under_load(site, server)
     server.kill()
     wait_led(trio, server)
-    harness.wait_until(lambda: pair[0].server() not in (None, server), "it to take another server")
+    moves_on(pair[0], server)
     for h in pair:
         h.wait_safe()
     site.nothing_lost()
@@ -295,27 +299,16 @@ def test_an_outage_of_0_4_of_the_timeout_costs_no_lock(site, trio):
 # ---- what costs locks, once and in time ----
 
 
-class Reader:
-    """Reads through one server, over and over, as long as that answers."""
-
-    def __init__(self, server):
-        self.client = kazoo.client.KazooClient(hosts=server.address, timeout=10)
-        self.client.start(timeout=harness.PATIENCE)
-        self.answered_at = 0
-
-    def read_until(self, done):
-        while not done():
-            asked = self.client.get_async("/")
-            try:
-                asked.get(timeout=1)
-                self.answered_at = now()
-            except Exception:  # it does not answer any more: that is for the test to judge
-                pass
-            time.sleep(0.02)  # a pace
-
-    def end(self):
-        self.client.stop()
-        self.client.close()
+def read_until(client, done):
+    """Over and over, as long as its server answers. Returns when that was last."""
+    answered_at = 0
+    while not done():
+        asked = client.get_async("/")
+        with contextlib.suppress(Exception):  # it does not answer any more: that is for the test to judge
+            asked.get(timeout=1)
+            answered_at = now()
+        time.sleep(0.02)  # a pace
+    return answered_at
 
 
 @pytest.fixture
@@ -339,7 +332,7 @@ def assert_never_moved(page, since, until):
     assert all(b[2] <= a[2] for a, b in zip(settled, settled[1:])), settled
 
 
-def test_a_follower_cut_off_from_its_leader_proves_nothing(patient_site):
+def test_a_follower_cut_off_from_its_leader_proves_nothing(patient_site, kazoo_client):
     """Pitfalls 1, 4: it answers pings and reads long after the leader has given the session's locks to others."""
     site, servers = patient_site, patient_site.servers
     leader, follower = servers.leader(), follower_of(servers)
@@ -350,7 +343,7 @@ def test_a_follower_cut_off_from_its_leader_proves_nothing(patient_site):
     site.ask_for(beta, "waiter", "a")
     site.wait_behind(beta, "a")
     site.witness.add(alpha.daemon, "asker")
-    reader = Reader(follower)
+    reader = kazoo_client(follower, timeout=10)
 
     def served_elsewhere():
         site.witness.send("asker", "HOLDERS", "b")  # so that the daemon too reads what the follower knows
@@ -358,14 +351,13 @@ def test_a_follower_cut_off_from_its_leader_proves_nothing(patient_site):
 
     cut = now()
     servers.links[follower, leader].hold()
-    reader.read_until(served_elsewhere)
+    answered_at = read_until(reader, served_elsewhere)
     servers.links[follower, leader].release()
-    reader.end()
     lost = site.witness.push("holder", "lost")
     (granted,) = site.witness.replies("waiter")
     assert granted.what > first
     assert lost.at < granted.at
-    assert reader.answered_at > lost.at, "the follower did not answer for long enough to mislead anybody"
+    assert answered_at > lost.at, "the follower did not answer for long enough to mislead anybody"
     assert_never_moved(page, cut, granted.at)
     assert site.witness.ask("holder", "VALID", "a") == 0
     assert len(site.witness.pushes("holder", "lost")) == 1

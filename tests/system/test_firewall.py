@@ -5,6 +5,7 @@ import collections
 import os
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -24,7 +25,7 @@ FAMILIES = {"ipv4": Addresses("10.9.1.1", "10.9.1.2", "10.9.2.1", "10.9.2.2", 24
 
 
 def run(*argv, text=None):
-    done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=harness.PATIENCE, check=False)
+    done = harness.run(argv, input=text)
     assert done.returncode == 0, f"{argv}: {done.stderr}"
 
 
@@ -57,8 +58,7 @@ class Network:
                                           "5", address, str(port)), capture_output=True, check=False).returncode == 0
 
     def end(self):
-        self.process.kill()
-        self.process.wait()
+        harness.end(self.process, signal.SIGKILL)
 
 
 @pytest.fixture(params=FAMILIES)
@@ -77,21 +77,19 @@ def networks(request):
             host.run("sh", "-c", f"echo 1 > /proc/sys/net/{at.forwarding}")
         except AssertionError as error:
             pytest.skip(f"not possible here: {error}")
-        server.run("ip", "-6" if ":" in at.host else "-4", "route", "add", "default", "via", at.host)
-        container.run("ip", "-6" if ":" in at.host else "-4", "route", "add", "default", "via", at.from_container)
-        listening += [harness.spawn(server.inside("nc", "-lk", address, str(port)), stdin=subprocess.DEVNULL,
+        for network, via in (server, at.host), (container, at.from_container):
+            network.run("ip", "-6" if ":" in via else "-4", "route", "add", "default", "via", via)
+        listening += [harness.spawn(network.inside("nc", "-lk", address, str(port)), stdin=subprocess.DEVNULL,
                                     stdout=subprocess.DEVNULL)
-                      for address, port in ((at.server, PORT), (at.server, OTHER_PORT))]
-        listening.append(harness.spawn(host.inside("nc", "-lk", at.host, str(OTHER_PORT)), stdin=subprocess.DEVNULL,
-                                       stdout=subprocess.DEVNULL))
+                      for network, address, port in ((server, at.server, PORT), (server, at.server, OTHER_PORT),
+                                                     (host, at.host, OTHER_PORT))]
         for network, address, port in ((host, at.server, PORT), (host, at.server, OTHER_PORT),
                                        (server, at.host, OTHER_PORT)):
             harness.wait_until(lambda n=network, a=address, p=port: n.reaches(a, p, 0), "the listener")
         yield host, server, container, at
     finally:
         for process in listening:
-            process.kill()
-            process.wait()
+            harness.end(process, signal.SIGKILL)
         for network in made:
             network.end()
 

@@ -11,7 +11,7 @@ import pytest
 
 import harness
 from saved import Saved, wait_kept
-from test_directories import Within, full
+from test_directories import full
 
 OPERATORS = True  # see clients of conftest.py
 
@@ -22,14 +22,16 @@ MANY = 2500  # locks that the ledger's first memory has no room for
 DATA = "x" * 500
 
 
-class Small(Within):
+class Small(harness.Daemon):
     """Its rundir is a small file system that it alone sees."""
 
-    def __init__(self, path, *args, filled=0, size=SIZE):
+    def __init__(self, tmp_path, *args, filled=0, size=SIZE):
+        path = tmp_path / "run"
+        path.mkdir(mode=0o755)
         # With proof enough for a crash on a machine that is busy.
-        super().__init__(*args, wait=False, daemon__rundir=path, limits={"clients": 1000}, zookeeper__session_timeout_ms=30000)
+        super().__init__(*args, wait=False, daemon__rundir=path, limits={"clients": 1000},
+                         zookeeper__session_timeout_ms=30000, under=full(path, size, filled))
         self.options["daemon.operator_socket"] = os.path.join(self.dir, "operator.sock")
-        self.before = full(path, size, filled)
         self.path = path
 
     def place(self, name):
@@ -58,20 +60,11 @@ class Small(Within):
     def wait_kept(self, client):
         wait_kept(self.saved(), client)
 
-    def crash(self):
-        old = self.pid
-        self.signal(signal.SIGKILL)
-        self.await_another(old)
-
 
 @pytest.fixture(params=["standalone", "zookeeper"])
-def small(request, daemons, root, tmp_path):
-    path = tmp_path / "run"
-    path.mkdir(mode=0o755)
+def small(request, launch, root, tmp_path):
     zk = () if request.param == "standalone" else (request.getfixturevalue("zk"), root)
-    daemons.list.append(Small(str(path), *zk))
-    daemons.list[-1].start()
-    return daemons.list[-1]
+    return launch(Small(tmp_path, *zk))
 
 
 def lock_many(c, prefix=""):
@@ -116,9 +109,8 @@ def test_a_kill_while_it_cannot_grow_is_said_to_have_lost_all(small, clients):
     assert isinstance(clients(small).call("LOCK", "b", "WAIT", 20000), int)
 
 
-def test_a_hand_over_without_room_is_refused_and_the_old_process_goes_on(small, clients):
-    c = clients(small)
-    token = c.call("LOCK", "a")
+def test_a_hand_over_without_room_is_refused_and_the_old_process_goes_on(small, clients, locked):
+    c, token = locked(small)
     small.fill()
     old = small.pid
     reply = clients(small).call("RESTART")
@@ -134,15 +126,10 @@ def taken(daemon):
     return sum(os.stat(daemon.place(name)).st_blocks * 512 for name in ("saved", "saved.spare"))
 
 
-def test_what_many_locks_took_is_given_back_and_a_full_file_system_is_an_error_then(daemons, clients, tmp_path):
+def test_what_many_locks_took_is_given_back_and_a_full_file_system_is_an_error_then(launch, clients, locked, tmp_path):
     """More is used than there ever was when others have taken it: that is said, and is no signal."""
-    path = tmp_path / "run"
-    path.mkdir(mode=0o755)
-    daemon = Small(str(path), size=f"80m,nr_inodes={INODES}")
-    daemons.list.append(daemon)
-    daemon.start()
-    c = clients(daemon)
-    token = c.call("LOCK", "a")
+    daemon = launch(Small(tmp_path, size=f"80m,nr_inodes={INODES}"))
+    c, token = locked(daemon)
     harness.wait_until(lambda: has_spares(daemon), "the spares")
     before = taken(daemon)
     greedy = [clients(daemon) for _ in range(4)]
@@ -207,10 +194,9 @@ def test_a_crash_without_room_costs_nothing(small, clients, lack, many):
     harness.wait_until(lambda: has_spares(small), "the spares")
 
 
-def test_one_that_is_killed_while_it_takes_a_spare_leaves_it_to_the_next(small, clients):
+def test_one_that_is_killed_while_it_takes_a_spare_leaves_it_to_the_next(small, locked):
     """What it had begun is in the way of nothing: it is the spare again."""
-    c = clients(small)
-    token = c.call("LOCK", "a")
+    c, token = locked(small)
     small.wait_kept(c)
     harness.wait_until(lambda: has_spares(small), "the spares")
     for name in "session", "saved":
@@ -233,18 +219,14 @@ def test_without_a_spare_a_crash_without_room_ends_the_service_with_a_sentence(s
     assert small.process.wait(harness.PATIENCE) == 1
     small.expected_exit = 1
     assert f"error: {small.path}/session: No space left on device" in small.log()
-    small.before = []
+    small.under = ()
     small.start()
     small.expected_exit = 0
     assert isinstance(clients(small).call("LOCK", "b"), int)
 
 
-def test_that_there_is_no_room_for_a_spare_is_said_and_it_is_made_when_there_is(daemons, tmp_path):
-    path = tmp_path / "run"
-    path.mkdir(mode=0o755)
-    small = Small(str(path), filled=(MIB - 2) << 20)
-    daemons.list.append(small)
-    small.start()
+def test_that_there_is_no_room_for_a_spare_is_said_and_it_is_made_when_there_is(launch, tmp_path):
+    small = launch(Small(tmp_path, filled=(MIB - 2) << 20))
     said = "warning: daemon.rundir has no room for a spare of the file saved: No space left on device; if the daemon is killed"
     harness.wait_until(lambda: said in small.log(), "the log")
     small.make_room()

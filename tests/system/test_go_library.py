@@ -17,7 +17,7 @@ import harness
 import pages
 from fenced import Fenced
 from go_library import Go
-from saved import Saved
+from saved import Saved, wait_process_kept
 from tools import need
 
 pytestmark = pytest.mark.plain_only("it is another program's")
@@ -40,15 +40,7 @@ def toolchain():
 @pytest.fixture
 def start(daemons):
     """Makes programs of Go; they must end well, too."""
-    made = []
-
-    def one(daemon, **options):
-        made.append(Go(daemon.socket, **options))
-        return made[-1]
-
-    yield one
-    for program in made:
-        program.end()
+    yield from harness.each_ends(lambda daemon, **options: Go(daemon.socket, **options), Go.end)
 
 
 def token_of(answer):
@@ -218,9 +210,8 @@ def test_outages_are_of_one_kind(daemons, start, tmp_path, clients):
     assert go.do(f"x open {tmp_path}/socket").startswith("not available: ")
     clients(daemon).call("DRAIN")
     assert go.do("x lock a").startswith("not available: ")
-    daemon.signal(signal.SIGSTOP)
-    assert go.do("x lock a wait=0").startswith("not available: ")
-    daemon.signal(signal.SIGCONT)
+    with harness.stopped(daemon):
+        assert go.do("x lock a wait=0").startswith("not available: ")
     daemon.kill()
     assert go.do("x lock a").startswith("not available: ")
     daemon.expected_exit = -signal.SIGKILL
@@ -269,10 +260,9 @@ def test_the_proof_runs_out_also_while_the_broker_hangs(own_zk, daemons, start):
     go = start(daemon)
     token_of(go.do("x lock a"))
     assert 0 < int(go.do("x valid")) < 10000
-    daemon.signal(signal.SIGSTOP)
-    assert go.do("x lost").startswith("lost session: ")
-    assert go.do("x valid") == "0"
-    daemon.signal(signal.SIGCONT)
+    with harness.stopped(daemon):
+        assert go.do("x lost").startswith("lost session: ")
+        assert go.do("x valid") == "0"
     assert go.do("x unlock").startswith("lost session: ")
 
 
@@ -280,9 +270,8 @@ def test_a_loss_of_the_session_is_told(own_zk, daemons, start):
     zk = own_zk(tick_ms=harness.FAST_TICK_MS)
     go = start(daemons(zk, **harness.FAST))
     token_of(go.do("x lock a"))
-    zk.signal(signal.SIGSTOP)
-    assert go.do("x lost").startswith("lost session: ") and go.do("x unlock").startswith("lost session: ")
-    zk.signal(signal.SIGCONT)
+    with harness.stopped(zk):
+        assert go.do("x lost").startswith("lost session: ") and go.do("x unlock").startswith("lost session: ")
 
 
 def test_a_program_that_stood_still_knows_of_its_loss_when_it_asks(standalone, clients, start):
@@ -311,9 +300,8 @@ def test_where_only_the_socket_is_mounted_the_broker_is_asked(own_zk, daemons, c
     asked = daemon.info("stats")["requests_total"]
     harness.wait_until(lambda: int(daemon.info("stats")["requests_total"]) > int(asked) + 20, "the broker to be asked again and again")
     assert go.do("x check") == "ok"
-    daemon.signal(signal.SIGSTOP)
-    assert go.do("x lost").startswith("lost ") and go.do("x valid") == "0"
-    daemon.signal(signal.SIGCONT)
+    with harness.stopped(daemon):
+        assert go.do("x lost").startswith("lost ") and go.do("x valid") == "0"
     assert go.do("x unlock").startswith("lost ")
 
 
@@ -325,29 +313,14 @@ def test_a_lease_ends_and_is_renewed(broker, start):
     token_of(go.do("y lock a"))
 
 
-def crash(daemon, pid):
-    """Of the process that serves, once the keeper has the connection of that process."""
-
-    def is_kept():
-        return any(conn[3] == pid and conn[1] and not conn[0] for conn in Saved(daemon).conns().values())
-
-    harness.wait_until(is_kept, "the keeper to have the connection")
-    kill_the_worker(daemon)
-
-
-def kill_the_worker(daemon):
-    old = daemon.pid
-    os.kill(old, signal.SIGKILL)
-    daemon.await_another(old)
-
-
 @pytest.mark.parametrize("how", ["hand-over", "crash"])
 def test_a_hand_over_and_a_crash_that_takes_nothing_are_not_seen(own_zk, daemons, start, how):
     daemon = daemons(own_zk(tick_ms=SLOW_TICK_MS), **SLOW)
     go = start(daemon)
     token = token_of(go.do("x lock a"))
     if how == "crash":
-        crash(daemon, go.process.pid)
+        wait_process_kept(daemon, go.process.pid)
+        daemon.crash()
     else:
         harness.wait_until(lambda: any(c[3] == go.process.pid and c[1] for c in Saved(daemon).conns().values()), "the connection to be kept")
         daemon.hand_over()
@@ -482,8 +455,7 @@ def test_what_it_starts_inherits_no_connection(standalone, clients, start):
     assert go.do("r run find /proc/self/fd -lname socket:*") == 'ok ""'
     go.tell("r run sleep 1000")
     sleeper = harness.wait_until(lambda: children_of(go.process.pid), "the child")[0]
-    go.process.kill()
-    go.process.wait()
+    harness.end(go.process, signal.SIGKILL)
     assert clients(standalone).call("LOCK", "a", "WAIT", 60000) > first and harness.runs(sleeper)
     os.kill(sleeper, signal.SIGKILL)
 
@@ -492,8 +464,7 @@ def children_of(pid):
     """Of any thread of that process, once they run their program."""
     found = []
     for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as f:
-            found += [int(word) for word in f.read().split()]
+        found += map(int, harness.read_source(f"/proc/{pid}/task/{task}/children").split())
     return [child for child in found if os.readlink(f"/proc/{child}/exe") != os.readlink(f"/proc/{pid}/exe")]
 
 
@@ -575,7 +546,7 @@ def test_no_update_is_lost_beside_the_library_and_the_command(own_zk, daemons, r
     with Others(resource, hosts, programs) as others:
         for go in both:
             go.tell(f"race race {resource.path} a 8")
-        for trouble in hosts[0].hand_over, lambda: restart(hosts[1]), lambda: kill_the_worker(hosts[0]), lambda: None:
+        for trouble in hosts[0].hand_over, lambda: restart(hosts[1]), hosts[0].crash, lambda: None:
             begin = {"all": resource.number() + 20} | others.added
             harness.wait_until(lambda: all(n > begin[who] for who, n in ({"all": resource.number()} | others.added).items()),
                                "some rounds of each")

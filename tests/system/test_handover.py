@@ -3,7 +3,6 @@
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -13,12 +12,11 @@ import time
 import pytest
 
 import harness
-from harness import PATIENCE, Closed, Error
+from harness import PATIENCE, Closed, Error, install
+from test_cli import run
 from witness import Page
 
 OPERATORS = True  # see clients of conftest.py
-
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 @pytest.fixture(autouse=True)
@@ -26,40 +24,8 @@ def orphans():
     harness.inherit_orphans()
 
 
-@pytest.fixture
-def fresh(daemons, tmp_path):
-    """Makes a daemon that runs from a place of its own, where another program can be put."""
-
-    def make(*args, **options):
-        place = tmp_path / "sbin"
-        place.mkdir(exist_ok=True)
-        shutil.copy2(harness.program("lockbrokerd"), place / "lockbrokerd")
-        d = harness.Daemon(*args, **options, wait=False)
-        d.program = str(place / "lockbrokerd")
-        daemons.list.append(d)
-        d.start()
-        return d
-
-    return make
-
-
-def replace(daemon, text, mode=0o755):
-    """Another program at its place, as a package puts it there."""
-    with open(daemon.program + ".new", "w", encoding="utf-8") as f:
-        f.write(text)
-    os.chmod(daemon.program + ".new", mode)
-    os.rename(daemon.program + ".new", daemon.program)
-
-
-def install(daemon):
-    """The right program again."""
-    shutil.copy2(harness.program("lockbrokerd"), daemon.program + ".new")
-    os.rename(daemon.program + ".new", daemon.program)
-
-
 def relay(daemon, at, do, sender=0, **more):
-    with open(os.path.join(HERE, "relay.py"), encoding="utf-8") as f:
-        replace(daemon, f.read())
+    install(daemon, harness.read_source("tests/system/relay.py"))
     with open(daemon.program + ".json", "w", encoding="ascii") as f:
         json.dump({"real": harness.program("lockbrokerd"), "at": at, "do": do, "sender": sender, "more": more}, f)
 
@@ -68,8 +34,7 @@ def follow(daemon):
     """As its follow(), when the relay has ended and left us its child."""
     daemon.follow()
     parent = daemon.process.pid if daemon.has_keeper else os.getpid()
-    with open(f"/proc/{daemon.pid}/stat", encoding="ascii") as f:
-        harness.wait_until(lambda: f.seek(0) == 0 and int(f.read().rsplit(")", 1)[1].split()[1]) == parent, "the child")
+    harness.wait_until(lambda: int(harness.stat(f"/proc/{daemon.pid}/stat")[1]) == parent, "the child")
 
 
 def restart(daemon):
@@ -126,15 +91,14 @@ def test_what_other_hosts_are_asked_is_asked_anew(daemons, own_zk, root, clients
     questions = [("HOLDERS", "a"), ("QUEUE", "a"), ("LEADER", "e"), ("LIMIT", "s"), ("LIMIT", "s", 3)]
     asking = [clients(d) for _ in questions]
     assert asking[0].call("ACQUIRE", "s", "LIMIT", 2) == 1 and asking[0].call("RELEASE", "s") == 0
-    zk.signal(signal.SIGSTOP)
-    for c, words in zip(asking, questions):
-        c.send(*words)
-    assert all(c.quiet(0.05) for c in asking)
-    restart(d)
-    late = clients(d)
-    late.send("HOLDERS", "a")
-    assert late.quiet() and all(c.quiet(0) for c in asking)
-    zk.signal(signal.SIGCONT)
+    with harness.stopped(zk):
+        for c, words in zip(asking, questions):
+            c.send(*words)
+        assert all(c.quiet(0.05) for c in asking)
+        restart(d)
+        late = clients(d)
+        late.send("HOLDERS", "a")
+        assert late.quiet() and all(c.quiet(0) for c in asking)
     assert [c.reply() for c in asking[:3]] == [[], [], None] and late.reply() == []
     assert asking[3].reply() in (2, 3) and asking[4].reply() == 3
 
@@ -144,14 +108,13 @@ def test_an_audit_and_a_search_for_holders_begin_again(daemons, own_zk, root, cl
     d = daemons(zk, root)
     holder, auditor, revoker, forcer = (clients(d) for _ in range(4))
     assert isinstance(holder.call("LOCK", "a", "SHARED"), int)
-    zk.signal(signal.SIGSTOP)
-    auditor.send("AUDIT")
-    revoker.send("REVOKE", "a", "please")
-    forcer.send("FORCEUNLOCK", "b")
-    assert all(c.quiet(0.05) for c in (auditor, revoker, forcer))
-    restart(d)
-    assert all(c.quiet() for c in (auditor, revoker, forcer, holder))
-    zk.signal(signal.SIGCONT)
+    with harness.stopped(zk):
+        auditor.send("AUDIT")
+        revoker.send("REVOKE", "a", "please")
+        forcer.send("FORCEUNLOCK", "b")
+        assert all(c.quiet(0.05) for c in (auditor, revoker, forcer))
+        restart(d)
+        assert all(c.quiet() for c in (auditor, revoker, forcer, holder))
     assert auditor.reply()["directories"] == 1 and revoker.reply() == 1 and forcer.reply() == 0
     assert holder.push()[:2] == ["revoke", "a"]
 
@@ -197,10 +160,9 @@ def test_a_half_closed_client_gets_its_answers(broker, clients):
     assert isinstance(clients(broker).call("LOCK", "a"), int)
 
 
-def test_the_page_stays_the_same_file_and_says_that_all_is_safe(daemons, zk, root, clients):
+def test_the_page_stays_the_same_file_and_says_that_all_is_safe(daemons, zk, root, clients, locked):
     d = daemons(zk, root)
-    c = clients(d)
-    c.call("LOCK", "a")
+    c, _ = locked(d)
     page, path = Page(d), os.path.join(d.dir, "session")
     harness.wait_until(lambda: page.seen, "a first look")
     said, inode = c.hello["session_page_id"], os.stat(path).st_ino
@@ -216,10 +178,9 @@ def test_the_page_stays_the_same_file_and_says_that_all_is_safe(daemons, zk, roo
     assert d.info("session")["session_state"] == "safe" and epoch == 0
 
 
-def test_other_hosts_see_one_session(two_hosts, zk, clients):
+def test_other_hosts_see_one_session(two_hosts, clients, locked):
     alpha, beta = two_hosts
-    holder, waiter = clients(alpha), clients(beta)
-    token = holder.call("LOCK", "a")
+    (holder, token), waiter = locked(alpha), clients(beta)
     waiter.send("LOCK", "a")
     harness.wait_queued(beta, "a", 1)
     session = alpha.info("session")["session_id"]
@@ -232,11 +193,10 @@ def test_other_hosts_see_one_session(two_hosts, zk, clients):
     assert clients(alpha).call("LOCK", "b") > 0
 
 
-def test_tokens_go_on_when_they_are_reserved_on_disk(standalone, clients):
+def test_tokens_go_on_when_they_are_reserved_on_disk(standalone, clients, locked):
     token = 0
     for _ in range(3):
-        c = clients(standalone)
-        later = c.call("LOCK", "a")
+        c, later = locked(standalone)
         assert later > token
         token = later
         c.call("UNLOCK", "a")
@@ -341,9 +301,8 @@ def test_the_service_manager_is_told_and_the_files_are_taken_over(daemons, keepe
     assert second.returncode == 1 and f"another lockbrokerd (pid {main}) uses daemon.rundir" in second.stderr
 
 
-def test_a_signal_hands_over(broker, clients):
-    c = clients(broker)
-    token = c.call("LOCK", "a")
+def test_a_signal_hands_over(broker, locked):
+    c, token = locked(broker)
     broker.hand_over_by_signal()
     assert c.call("UNLOCK", "a", "TOKEN", token) == 0
     assert "nobody was served for" in broker.log()
@@ -352,14 +311,12 @@ def test_a_signal_hands_over(broker, clients):
 def test_the_command_waits_for_the_outcome(broker):
     said = broker.hand_over_by_command()
     assert f" serves now, as process {broker.pid}; nobody was served for " in said
-    with broker.client() as c:
-        assert c.call("PING") == "PONG"
+    assert broker.answers()
 
 
-def test_the_program_that_is_installed_by_then_runs(fresh, clients):
+def test_the_program_that_is_installed_by_then_runs(fresh, locked):
     d = fresh()
-    c = clients(d)
-    assert isinstance(c.call("LOCK", "a"), int)
+    c, _ = locked(d)
     for _ in range(2):
         install(d)
         assert os.readlink(f"/proc/{d.pid}/exe").endswith(" (deleted)")
@@ -368,10 +325,9 @@ def test_the_program_that_is_installed_by_then_runs(fresh, clients):
     assert c.call("UNLOCK", "a") == 0
 
 
-def test_a_kill_after_it_leaves_what_any_kill_does(daemons, zk, root, clients):
+def test_a_kill_after_it_leaves_what_any_kill_does(daemons, zk, root, clients, locked):
     d = daemons(zk, root)
-    c = clients(d)
-    c.call("LOCK", "a")
+    c, _ = locked(d)
     session = d.info("session")["session_id"]
     restart(d)
     assert d.info("session")["session_id"] == session
@@ -467,12 +423,11 @@ STUBS = {
 
 
 @pytest.mark.parametrize("what", STUBS)
-def test_a_program_that_is_none(fresh, clients, what):
+def test_a_program_that_is_none(fresh, locked, what):
     d = fresh()
-    c = clients(d)
-    token = c.call("LOCK", "a")
+    c, token = locked(d)
     text, sentence = STUBS[what]
-    replace(d, text.replace("{real}", harness.program("lockbrokerd")))
+    install(d, text.replace("{real}", harness.program("lockbrokerd")))
     assert sentence in refused(d)
     assert "no hand-over: " in d.log() and sentence in d.log()
     assert c.call("VALID", "a", "TOKEN", token) > 0
@@ -487,17 +442,14 @@ def test_a_program_that_is_gone_or_of_another_user(fresh):
     assert "belongs to another user" in refused(d)
     os.unlink(d.program)
     assert "is not there any longer" in refused(d)
-    done = subprocess.run([harness.program("lockbroker"), "-S", d.operator_socket, "restart"], capture_output=True, text=True,
-                          check=False)
+    done = run(d, "restart")
     assert done.returncode == 64 and "is not there any longer" in done.stderr
 
 
-def test_a_configuration_that_cannot_be_used_costs_nothing(fresh, tmp_path, clients):
-    conf = tmp_path / "conf"
+def test_a_configuration_that_cannot_be_used_costs_nothing(fresh, conf, locked):
     conf.write_text("[locks]\nlinger_ms = 5\n")
     d = fresh(argv=["-c", str(conf)])
-    c = clients(d)
-    token = c.call("LOCK", "a")
+    c, token = locked(d)
     conf.write_text("[locks]\nlinger_ms = soon\n")
     assert "linger_ms" in refused(d)
     conf.write_text("[prefix:x/]\nflavour = mutex\n")
@@ -508,10 +460,9 @@ def test_a_configuration_that_cannot_be_used_costs_nothing(fresh, tmp_path, clie
     assert c.call("UNLOCK", "a", "TOKEN", token) == 0
 
 
-def test_a_directory_that_was_moved_away_costs_nothing_and_is_named(fresh, tmp_path, clients):
+def test_a_directory_that_was_moved_away_costs_nothing_and_is_named(fresh, tmp_path, locked):
     d = fresh(argv=["-o", f"daemon.statedir={tmp_path / 'state'}"])
-    c = clients(d)
-    token = c.call("LOCK", "a")
+    c, token = locked(d)
     rundir = os.path.dirname(d.operator_socket)
     with d.client(operator=True) as operator:
         os.rename(rundir, rundir + ".away")
@@ -526,9 +477,8 @@ def test_a_directory_that_was_moved_away_costs_nothing_and_is_named(fresh, tmp_p
 
 
 @pytest.mark.parametrize("where", ["standalone", "zookeeper"])
-def test_more_clients_than_before_are_served_at_once(daemons, zk, root, tmp_path, clients, where):
+def test_more_clients_than_before_are_served_at_once(daemons, zk, root, conf, clients, where):
     """All tables are made anew, and their new places are as good as the others."""
-    conf = tmp_path / "conf"
     conf.write_text("[limits]\nclients = 6\n")
     d = daemons(*((zk, root) if where == "zookeeper" else ()), argv=["-c", str(conf)])
     held = [clients(d) for _ in range(3)]
@@ -546,10 +496,8 @@ def test_more_clients_than_before_are_served_at_once(daemons, zk, root, tmp_path
     assert [c.call("UNLOCK", f"{i if i < 3 else i + 1}", "TOKEN", t) for i, (c, t) in enumerate(zip(held, tokens))] == [0] * 9
 
 
-def test_a_configuration_that_is_read_again_meanwhile_counts(fresh, tmp_path, clients):
+def test_a_configuration_that_is_read_again_meanwhile_counts(fresh, conf, clients):
     """The new process has read the one before."""
-    conf = tmp_path / "conf"
-    conf.write_text("")
     d = fresh(argv=["-c", str(conf)])
     relay(d, "READY", "stop old")
     c = clients(d)
@@ -563,13 +511,12 @@ def test_a_configuration_that_is_read_again_meanwhile_counts(fresh, tmp_path, cl
     harness.wait_until(lambda: d.info("limits")["limit_locks"] == "7", "what was told")
 
 
-def test_a_stop_that_reaches_both_processes_is_one(fresh, clients):
+def test_a_stop_that_reaches_both_processes_is_one(fresh, locked):
     """A service manager signals all processes of a service; the old one passes on what came too late for it. After a second it
     is another stop, which a busy machine may make of it now and then."""
     for _ in range(5):
         d = fresh()
-        c = clients(d)
-        assert isinstance(c.call("LOCK", "a"), int)
+        c, _ = locked(d)
         relay(d, "COMMIT", f"say {signal.SIGTERM:d}", os.getpid())
         d.signal(signal.SIGUSR2)
         follow(d)
@@ -595,10 +542,9 @@ def test_an_order_to_keep_everything_that_reaches_the_old_process_is_passed_on(f
 
 
 @pytest.mark.parametrize("number, sender", [(signal.SIGTERM, 1), (signal.SIGINT, os.getpid())], ids=["sender", "signal"])
-def test_a_stop_of_somebody_else_is_a_second_one(fresh, clients, number, sender):
+def test_a_stop_of_somebody_else_is_a_second_one(fresh, locked, number, sender):
     d = fresh()
-    c = clients(d)
-    assert isinstance(c.call("LOCK", "a"), int)
+    locked(d)
     relay(d, "COMMIT", f"say {number:d}", sender)
     d.signal(signal.SIGUSR2)
     follow(d)
@@ -607,10 +553,8 @@ def test_a_stop_of_somebody_else_is_a_second_one(fresh, clients, number, sender)
     assert d.process.wait(PATIENCE) == 1 and "received a second signal (Terminated): ending at once" in d.log()
 
 
-def test_a_configuration_that_is_to_be_read_when_all_is_packed_is_read(fresh, tmp_path):
+def test_a_configuration_that_is_to_be_read_when_all_is_packed_is_read(fresh, conf):
     """The old process does not come to it any longer."""
-    conf = tmp_path / "conf"
-    conf.write_text("")
     d = fresh(argv=["-c", str(conf)])
     relay(d, "READY", "stop old", PARCEL2="hup old")
     d.signal(signal.SIGUSR2)
@@ -622,14 +566,10 @@ def test_a_configuration_that_is_to_be_read_when_all_is_packed_is_read(fresh, tm
 
 
 def test_whoever_has_started_it_may_ignore_the_ends_of_children(fresh):
-    d = fresh()
-    d.terminate()
-    command = d.command()
     ignoring = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
-    d.command = lambda: ["/usr/bin/python3", "-c", ignoring, *command]
-    d.start()
+    d = fresh(under=["/usr/bin/python3", "-c", ignoring])
     text, sentence = STUBS["die"]
-    replace(d, text)
+    install(d, text)
     assert sentence in refused(d)
 
 
@@ -666,10 +606,9 @@ def relayed(daemon):
 
 
 @pytest.mark.parametrize("at,do,sentence", GIVEN_UP)
-def test_until_the_commit_the_old_process_goes_on(fresh, zk, root, clients, at, do, sentence):
+def test_until_the_commit_the_old_process_goes_on(fresh, zk, root, clients, locked, at, do, sentence):
     d = fresh(zk, root)
-    c, waiter = clients(d), clients(d)
-    token = c.call("LOCK", "a")
+    (c, token), waiter = locked(d), clients(d)
     waiter.send("LOCK", "a")
     harness.wait_queued(d, "a", 1)
     relay(d, at, do)
@@ -687,11 +626,10 @@ def test_until_the_commit_the_old_process_goes_on(fresh, zk, root, clients, at, 
 
 @pytest.mark.parametrize("keeper", [0, 1])
 @pytest.mark.parametrize("at", ["PARCEL1", "READY", "PARCEL2", "ACCEPT"])
-def test_when_the_old_process_dies_before_the_commit_the_new_one_exits(fresh, clients, at, keeper):
+def test_when_the_old_process_dies_before_the_commit_the_new_one_exits(fresh, clients, locked, at, keeper):
     """The keeper starts another one."""
     d = fresh(daemon__keeper=keeper)
-    c, old = clients(d), d.pid
-    c.call("LOCK", "a")
+    (c, _), old = locked(d), d.pid
     relay(d, at, "kill old")
     d.signal(signal.SIGUSR2)
     if keeper:
@@ -707,11 +645,10 @@ def test_when_the_old_process_dies_before_the_commit_the_new_one_exits(fresh, cl
     assert isinstance(clients(d).call("LOCK", "b"), int)
 
 
-def test_when_the_new_process_dies_after_the_commit_the_old_one_exits_too(fresh, clients):
+def test_when_the_new_process_dies_after_the_commit_the_old_one_exits_too(fresh, clients, locked):
     """As after any kill: the connections end, and the next start serves."""
     d = fresh(daemon__keeper=0)
-    c = clients(d)
-    c.call("LOCK", "a")
+    c, _ = locked(d)
     relay(d, "COMMIT", "kill new")
     d.signal(signal.SIGUSR2)
     assert d.process.wait(PATIENCE) == 0 and c.ended()
@@ -730,10 +667,9 @@ def test_when_the_new_process_dies_after_the_commit_the_keeper_starts_another_on
     assert isinstance(clients(d).call("LOCK", "a"), int)
 
 
-def test_when_the_old_process_dies_after_the_commit_nobody_notices(fresh, clients):
+def test_when_the_old_process_dies_after_the_commit_nobody_notices(fresh, locked):
     d = fresh()
-    c = clients(d)
-    c.call("LOCK", "a")
+    c, _ = locked(d)
     relay(d, "COMMIT", "kill old")
     d.signal(signal.SIGUSR2)
     follow(d)
@@ -741,10 +677,9 @@ def test_when_the_old_process_dies_after_the_commit_nobody_notices(fresh, client
     assert ": another one starts" not in d.log()
 
 
-def test_when_the_old_process_is_stopped_for_too_long_it_goes_on_by_itself(fresh, clients):
+def test_when_the_old_process_is_stopped_for_too_long_it_goes_on_by_itself(fresh, locked):
     d = fresh()
-    c = clients(d)
-    token = c.call("LOCK", "a")
+    c, token = locked(d)
     relay(d, "ACCEPT", "stop old")
     d.signal(signal.SIGUSR2)
     harness.wait_until(lambda: d.state() == "T", "the old process to be stopped")

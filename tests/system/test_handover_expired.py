@@ -27,22 +27,17 @@ class Denier(fakezk.Proxy):
 
     def serve(self, connection):
         whole = socket.MSG_PEEK | socket.MSG_WAITALL
-        head = connection.recv(4, whole)
-        handshake = len(head) == 4 and struct.unpack(">i", head)[0] in range(40, 50)
+        handshake = fakezk.is_handshake(connection.recv(4, whole))
         session = struct.unpack_from(">q", connection.recv(28, whole), 20)[0] if handshake else 0
-        if session and self.denials and self.denials[-1] == "cut":
-            self.denials.pop()
+        if not session or not self.denials:
+            super().serve(connection)
+        elif self.denials.pop() == "cut":
             self.greet(connection)
-            return
-        if session and self.denials:
-            self.denials.pop()
+        else:
             self.denied += 1
             connection.recv(100)
             connection.sendall(EXPIRED)
             connection.recv(1)
-            return
-        super().serve(connection)
-
 
     def greet(self, connection):
         """Continues the session, and answers nothing after that."""
@@ -73,30 +68,28 @@ def site(daemons, root):
 DOUBT = "says that the session of the process before this one has expired: asking another server"
 
 
-def test_one_server_alone_is_not_believed(site, zk, clients):
-    d, servers, denials = site(zk, 2, zookeeper__session_timeout_ms=15000)
+def goes_on(made, clients, *words):
+    """What was held is held on, after a hand-over in which servers have such words. The client, and the servers."""
+    d, servers, denials = made
     c = clients(d)
     token, session = c.call("LOCK", "a"), d.info("session")["session_id"]
-    denials.append("expired")
-    restart(d)
-    harness.wait_until(lambda: DOUBT in d.log(), "the doubt")
-    assert isinstance(clients(d).call("LOCK", "b"), int), "another server was asked"
-    assert sum(s.denied for s in servers) == 1
-    assert d.info("session")["session_id"] == session and d.info("stats")["losses_total"] == "0"
-    assert c.call("UNLOCK", "a", "TOKEN", token) == 0 and not c.pushes
-
-
-def test_one_server_alone_is_not_believed_until_another_has_answered(site, zk, clients):
-    """A connection that was cut before its first answer has told no zxid either."""
-    d, servers, denials = site(zk, 2, zookeeper__session_timeout_ms=15000)
-    c = clients(d)
-    token, session = c.call("LOCK", "a"), d.info("session")["session_id"]
-    denials.extend(["expired", "cut"])
+    denials.extend(words)
     restart(d)
     harness.wait_until(lambda: DOUBT in d.log(), "the doubt")
     assert isinstance(clients(d).call("LOCK", "b"), int), "another server was asked"
     assert d.info("session")["session_id"] == session and d.info("stats")["losses_total"] == "0"
     assert c.call("UNLOCK", "a", "TOKEN", token) == 0
+    return c, servers
+
+
+def test_one_server_alone_is_not_believed(site, zk, clients):
+    c, servers = goes_on(site(zk, 2, zookeeper__session_timeout_ms=15000), clients, "expired")
+    assert sum(s.denied for s in servers) == 1 and not c.pushes
+
+
+def test_one_server_alone_is_not_believed_until_another_has_answered(site, zk, clients):
+    """A connection that was cut before its first answer has told no zxid either."""
+    goes_on(site(zk, 2, zookeeper__session_timeout_ms=15000), clients, "expired", "cut")
 
 
 def test_two_servers_are_believed(site, zk, clients):

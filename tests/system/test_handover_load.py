@@ -82,15 +82,23 @@ class Load(threading.Thread):
 
     def run(self):
         try:
-            self.begin()
+            self.until_done(self.begin)
             while not self.truth.ending:
-                self.turn()
-                self.count += 1
+                self.count += self.tries(self.turn)
                 self.pause(0.02)
-            self.over()
+            self.until_done(self.over)
             assert not self.client.pushes and self.client.quiet(0), f"more to read: {self.client.pushes}"
         except (AssertionError, Closed, OSError, TypeError) as e:
             self.wrong = f"{self.me}: {type(e).__name__} {e}"
+
+    def tries(self, step):
+        """Whether it was done."""
+        step()
+        return True
+
+    def until_done(self, step):
+        while not self.tries(step):
+            pass
 
     def pause(self, longest):
         """Its pace, or no wait at all: it goes on at any moment."""
@@ -205,13 +213,17 @@ class Leased(Load):
 
 
 class Permitted(Load):
+    held = 0
+
     def turn(self):
         count = self.rng.randrange(1, 3)
         assert self.call("ACQUIRE", "semaphore", "LIMIT", LIMIT, "COUNT", count) == count
         self.truth.take("semaphore", count)
-        for left in reversed(range(count)):
+        self.held = count
+        while self.held:
             self.truth.give("semaphore", 1)
-            assert self.call("RELEASE", "semaphore") == left
+            self.held -= 1
+            assert self.call("RELEASE", "semaphore") == self.held
 
 
 class Candidate(Load):
@@ -312,6 +324,46 @@ KINDS = [Locker, Reader, Pair, Pipeliner, Waiter, Queued, Leased, Permitted, Can
          Guest]
 
 
+def begun(kinds, hosts, truth, count):
+    """So many clients, in turns on each host."""
+    load = [kind(hosts[n % 2], truth, n // 2) for n, kind in
+            enumerate(itertools.islice(itertools.cycle(k for k in kinds for _ in "12"), count))]
+    for client in load:
+        client.start()
+    return load
+
+
+def turns(load):
+    return sum(client.count for client in load)
+
+
+def goes_on(load, beyond):
+    """It has had more turns than those. False: something is wrong."""
+    harness.wait_until(lambda: any(client.wrong for client in load) or turns(load) > beyond, "the load to go on")
+    return not any(client.wrong for client in load)
+
+
+def end(load, hosts, truth):
+    """All of it was right."""
+    truth.ending = True
+    for client in load:
+        client.join(PATIENCE)
+    wrong = [client.wrong for client in load if client.wrong]
+    logs = "\n".join(d.log()[-4000:] for d in hosts)
+    assert not wrong, "\n".join(wrong) + f"\n{logs}"
+    assert [client.me for client in load if client.is_alive()] == []
+
+
+def closed(load, *what):
+    """Each of these numbers of each kind of client, of which none goes on any longer."""
+    counts = [collections.Counter() for _ in what]
+    for client in load:
+        for count, name in zip(counts, what):
+            count[type(client).__name__] += getattr(client, name, 0)
+        client.client.close()
+    return map(dict, counts)
+
+
 def hand_over(daemons, how):
     """On all of them at once."""
     with concurrent.futures.ThreadPoolExecutor() as pool:
@@ -331,34 +383,20 @@ def test_no_client_sees_a_hand_over(two_hosts):
     kept = [d.client() for d in two_hosts]
     for d, c in zip(two_hosts, kept):
         assert isinstance(c.call("LOCK", f"kept on {d.host}"), int)
-    load = [kind(two_hosts[n % 2], truth, n // 2) for n, kind in
-            enumerate(itertools.islice(itertools.cycle(k for k in KINDS for _ in "12"), CLIENTS))]
-    for client in load:
-        client.start()
+    load = begun(KINDS, two_hosts, truth, CLIENTS)
     plan = itertools.cycle([(two_hosts[:1], harness.Daemon.hand_over), (two_hosts[1:], harness.Daemon.hand_over_by_command),
                             (two_hosts, harness.Daemon.hand_over_by_signal)])
     for at, how in itertools.islice(plan, HANDOVERS):
-        before = sum(client.count for client in load)
+        before = turns(load)
         hand_over(at, how)
-        harness.wait_until(lambda: any(client.wrong for client in load) or
-                           sum(client.count for client in load) > before + 2 * CLIENTS, "the load to go on")
-        if any(client.wrong for client in load):
+        if not goes_on(load, before + 2 * CLIENTS):
             break
-    truth.ending = True
-    for client in load:
-        client.join(PATIENCE)
-    wrong = [client.wrong for client in load if client.wrong]
-    logs = "\n".join(d.log()[-4000:] for d in two_hosts)
-    assert not wrong, "\n".join(wrong) + f"\n{logs}"
-    assert [client.me for client in load if client.is_alive()] == []
+    end(load, two_hosts, truth)
     for d, c in zip(two_hosts, kept):
         assert c.call("UNLOCK", f"kept on {d.host}") == 0 and c.quiet(0) and not c.pushes
         told = sum(client.lost for client in load if isinstance(client, Leased) and client.host == d.host)
         assert int(d.info()["losses_total"]) == told, "leases that ended, and nothing else"
-    counts = collections.Counter()
-    for client in load:
-        counts[type(client).__name__] += client.count
-        client.client.close()
     for c in kept:
         c.close()
-    print(f"{HANDOVERS} hand-overs, {CLIENTS} clients, {time.monotonic() - began:.1f} s, turns: {dict(counts)}")
+    (counts,) = closed(load, "count")
+    print(f"{HANDOVERS} hand-overs, {CLIENTS} clients, {time.monotonic() - began:.1f} s, turns: {counts}")

@@ -35,11 +35,7 @@ def count():
 ])
 def test_ten_thousand_connections_are_carried(daemons, zk, root, count, with_zookeeper):
     """Every other one holds a lock, the next one waits for it, and has sent half of another request."""
-    d = harness.Daemon(zk if with_zookeeper else None, root, wait=False,
-                       limits={"clients": (count + SPARE) * 50 // 49 + 1})
-    d.under = UNPRIVILEGED
-    daemons.list.append(d)
-    d.start()
+    d = daemons(zk if with_zookeeper else None, root, under=UNPRIVILEGED, limits={"clients": (count + SPARE) * 50 // 49 + 1})
     made = [d.client(2) for _ in range(count)]
     holders, waiters = made[::2], made[1::2]
     manager = Manager(d)

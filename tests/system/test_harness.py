@@ -26,16 +26,11 @@ signal.pause()
 """
 
 
-def is_stopped(pid):
-    with open(f"/proc/{pid}/stat") as f:
-        return f.read().rpartition(")")[2].split()[0] == "T"
-
-
 def test_a_run_that_is_killed_takes_its_directories_and_what_it_started_along():
     run = harness.spawn([sys.executable, "-c", RUN, harness.HERE], stdout=subprocess.PIPE, text=True)
     directory, pid = run.stdout.readline().split()
     assert os.listdir(directory)
-    harness.wait_until(lambda: is_stopped(pid), "it to be stopped")
+    harness.wait_until(lambda: set(harness.thread_states(pid)) == {"T"}, "it to be stopped")
     run.kill()
     run.communicate()
     harness.wait_until(lambda: not harness.runs(int(pid)) and not os.path.exists(directory), "the run to be swept")

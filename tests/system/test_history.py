@@ -297,7 +297,7 @@ def test_journals_of_the_past_are_read_when_there_is_no_present_one(name):
         hold(old, name, 0, 10)
         old.run("journalctl", "--namespace", journald.NAMESPACE, "--rotate")
         os.unlink(f"{old.files()}/system.journal")
-        done = subprocess.run(old.inside(LOCKBROKER, "history", name), capture_output=True, text=True, timeout=harness.PATIENCE)
+        done = harness.run(old.inside(LOCKBROKER, "history", name))
         assert done.returncode == 0 and "settle" in done.stdout
     finally:
         old.end()

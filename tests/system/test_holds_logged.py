@@ -3,12 +3,12 @@
 
 import os
 import re
-import signal
 import subprocess
 import time
 
 import harness
 import pages
+from test_cli import command
 
 
 def lines(daemon, *events):
@@ -21,10 +21,15 @@ def wait_lines(daemon, count, *events):
     return harness.wait_until(lambda: (found := lines(daemon, *events)) and len(found) >= count and found, f"{count} lines")
 
 
+def operator(daemon, *words):
+    with daemon.client(operator=True) as c:
+        return c.call(*words)
+
+
 def hold_command(daemon, name, text):
     """`lockbroker lock` holds it, for a command that has said so."""
-    process = harness.spawn([harness.program("lockbroker"), "-S", daemon.socket, "lock", "-d", text, name, "--", "sh", "-c",
-                             "echo held; exec cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = harness.spawn(command(daemon, "lock", "-d", text, name, "--", "sh", "-c", "echo held; exec cat"),
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"held\n"
     return process
 
@@ -38,14 +43,13 @@ def test_the_end_of_each_hold_says_why(daemons, clients):
     assert c.call("LOCK", "leased", "LEASE", 1)
     assert c.push()[3] == "lease"
     assert c.call("LOCK", "forced")
-    with d.client(operator=True) as operator:
-        assert operator.call("FORCEUNLOCK", "forced") == 1
+    assert operator(d, "FORCEUNLOCK", "forced") == 1
     with d.client() as other:
         assert other.call("LOCK", "closed")
     ended, killed = hold_command(d, "ended", "a text"), hold_command(d, "killed", 'x"  why=forced')
-    ended.communicate(timeout=harness.PATIENCE)
-    os.kill(killed.pid, signal.SIGKILL)
-    killed.communicate(timeout=harness.PATIENCE)
+    killed.kill()
+    for process in ended, killed:
+        process.communicate(timeout=harness.PATIENCE)
     found = {fields["name"]: fields for fields in wait_lines(d, 6, "released", "lost")}
     assert {name: (fields["event"], fields["why"]) for name, fields in found.items()} == {
         "released": ("released", "released"), "leased": ("lost", "lease"), "forced": ("lost", "forced"),
@@ -64,8 +68,7 @@ def test_nothing_is_logged_of_holds_unless_the_log_goes_to_a_journal(daemons, cl
     c = clients(d)
     assert c.call("LOCK", "a") and c.call("UNLOCK", "a") == 0
     assert not lines(d, "released")
-    with d.client(operator=True) as operator:
-        assert "auto" in str(operator.call("CONFIG", "GET", "log.grants"))
+    assert "auto" in str(operator(d, "CONFIG", "GET", "log.grants"))
 
 
 def test_a_long_wait_names_the_holder(daemons, clients):
@@ -136,8 +139,7 @@ def test_the_lines_of_the_manual_have_the_shape_that_is_logged(daemons, clients)
     c.call("LOCK", "a", "DATA", "text")
     c.call("UNLOCK", "a")
     assert isinstance(c.call("CAMPAIGN", "e", "DATA", "me"), int)
-    with d.client(operator=True) as operator:
-        assert operator.call("FORCEUNLOCK", "e") == 1
+    assert operator(d, "FORCEUNLOCK", "e") == 1
     wait_lines(d, 2, "released", "lost")
 
     def shape(text):

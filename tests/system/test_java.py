@@ -4,7 +4,6 @@ programs of docs/JAVA.md are compiled as they stand there."""
 
 import os
 import re
-import signal
 import subprocess
 
 import pytest
@@ -24,17 +23,12 @@ def classes():
 
 @pytest.fixture
 def drivers(classes, daemons):
-    made = []
-
-    def start(daemon, *jvm):
-        made.append(java_library.Driver(classes, daemon, *jvm))
-        return made[-1]
-
-    yield start
-    for driver in made:
+    def end(driver):
         if driver.process.poll() is None:
             driver.process.communicate(timeout=harness.PATIENCE)
             assert driver.process.returncode == 0
+
+    yield from harness.each_ends(lambda daemon, *jvm: java_library.Driver(classes, daemon, *jvm), end)
 
 
 def token_of(answer):
@@ -76,16 +70,17 @@ def test_it_finds_the_sockets_that_other_libraries_find(classes, daemons, tmp_pa
     folder = tmp_path / "lockbroker"
     folder.mkdir()
     daemon = daemons(daemon__socket=str(folder / "lockbroker.sock"))
-    for name, env in (("user", {"XDG_RUNTIME_DIR": str(tmp_path)}), (str(folder / "lockbroker.sock"), {})):
-        done = subprocess.run(java_library.command(classes, "JavaDriver"), input="lock a\n", capture_output=True, text=True,
-                              env=os.environ | env | {"LOCKBROKER_SOCKET": name}, timeout=harness.PATIENCE)
+
+    def lock(name, **env):
+        return harness.run(java_library.command(classes, "JavaDriver"), input="lock a\n",
+                           env=os.environ | env | {"LOCKBROKER_SOCKET": name})
+
+    for done in lock("user", XDG_RUNTIME_DIR=str(tmp_path)), lock(str(folder / "lockbroker.sock")):
         assert token_of(done.stdout.strip()), done.stderr
     daemon.kill()
-    done = subprocess.run(java_library.command(classes, "JavaDriver"), input="lock a\n", capture_output=True, text=True,
-                          env=os.environ | {"LOCKBROKER_SOCKET": "user", "XDG_RUNTIME_DIR": "/dev/shm"}, timeout=harness.PATIENCE)
+    done = lock("user", XDG_RUNTIME_DIR="/dev/shm")
     assert "NotAvailable" in done.stderr and "only this user may write to" in done.stderr
-    done = subprocess.run(java_library.command(classes, "JavaDriver"), input="lock a\n", capture_output=True, text=True,
-                          env=os.environ | {"LOCKBROKER_SOCKET": "@none"}, timeout=harness.PATIENCE)
+    done = lock("@none")
     assert "NotAvailable" in done.stderr and "/run/lockbroker@none/lockbroker.sock" in done.stderr
 
 
@@ -137,46 +132,40 @@ def test_a_loss_of_the_session_is_told(own_zk, daemons, drivers, jvm):
     zk = own_zk(tick_ms=harness.FAST_TICK_MS)
     driver = drivers(daemons(zk, **harness.FAST), *jvm)
     token_of(driver.do("lock a"))
-    zk.signal(signal.SIGSTOP)
-    assert driver.do("lost a") == "lost session"
-    assert driver.do("held a") == "false 1"
-    assert driver.do("valid a") == "valid 0"
-    assert driver.do("lock a").startswith("error LOST ")
-    assert driver.do("unlock a").startswith("error LOST ")
-    assert driver.do("held a") == "false 0"
-    zk.signal(signal.SIGCONT)
+    with harness.stopped(zk):
+        assert driver.do("lost a") == "lost session"
+        assert driver.do("held a") == "false 1"
+        assert driver.do("valid a") == "valid 0"
+        assert driver.do("lock a").startswith("error LOST ")
+        assert driver.do("unlock a").startswith("error LOST ")
+        assert driver.do("held a") == "false 0"
 
 
 def test_a_broker_that_hangs_proves_nothing_after_a_while(own_zk, daemons, drivers):
     """What the page says is counted by a clock of this process: nobody has to answer."""
-    zk = own_zk(tick_ms=harness.FAST_TICK_MS)
-    daemon = daemons(zk, **harness.FAST)
+    daemon = daemons(own_zk(tick_ms=harness.FAST_TICK_MS), **harness.FAST)
     driver = drivers(daemon)
     token_of(driver.do("lock a"))
-    daemon.signal(signal.SIGSTOP)
-    assert driver.do("lost a") == "lost session"
-    assert driver.do("held a") == "false 1"
-    assert driver.do("unlock a").startswith("error LOST ")
-    daemon.signal(signal.SIGCONT)
+    with harness.stopped(daemon):
+        assert driver.do("lost a") == "lost session"
+        assert driver.do("held a") == "false 1"
+        assert driver.do("unlock a").startswith("error LOST ")
 
 
 def test_without_a_page_a_broker_that_hangs_proves_nothing_either(own_zk, daemons, drivers):
-    zk = own_zk(tick_ms=harness.FAST_TICK_MS)
-    daemon = daemons(zk, **harness.FAST)
+    daemon = daemons(own_zk(tick_ms=harness.FAST_TICK_MS), **harness.FAST)
     driver = drivers(daemon, "-Dlockbroker.uptime=/none")
     token_of(driver.do("lock a"))
-    daemon.signal(signal.SIGSTOP)
-    assert driver.do("lost a") == "lost unanswered"
-    daemon.signal(signal.SIGCONT)
+    with harness.stopped(daemon):
+        assert driver.do("lost a") == "lost unanswered"
 
 
 def test_no_call_waits_for_ever_for_a_broker_that_hangs(standalone, drivers):
     driver = drivers(standalone, "-Dpatience=1")
     token_of(driver.do("lock a"))
-    standalone.signal(signal.SIGSTOP)
-    assert driver.do("try b 0").startswith("error ")
-    assert driver.do("unlock a") == "unlocked", "it was proven all the time, and the end of the connection releases it"
-    standalone.signal(signal.SIGCONT)
+    with harness.stopped(standalone):
+        assert driver.do("try b 0").startswith("error ")
+        assert driver.do("unlock a") == "unlocked", "it was proven all the time, and the end of the connection releases it"
 
 
 @PAGE
@@ -203,9 +192,7 @@ def test_what_is_held_survives_the_death_of_the_process_that_serves(daemons, zk,
     token_of(driver.do("lock a"))
     harness.wait_until(lambda: int(driver.do("valid a").split()[1]) > 0, "a proof")
     wait_process_kept(daemon, driver.process.pid)
-    old = daemon.pid
-    daemon.signal(signal.SIGKILL)
-    daemon.await_another(old)
+    daemon.crash()
     assert int(driver.do("valid a").split()[1]) > 0
     assert driver.do("held a") == "true 1"
     assert driver.do("unlock a") == "unlocked"

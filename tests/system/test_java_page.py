@@ -3,7 +3,6 @@
 
 import os
 import re
-import subprocess
 
 import pytest
 
@@ -41,8 +40,8 @@ def examples():
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
 def test_an_example_runs(examples, broker, number):
-    done = subprocess.run(java_library.command(java_library.classes(), f"Example{number}", path=[examples]), capture_output=True,
-                          text=True, env=java_library.environment(broker), timeout=harness.PATIENCE)
+    done = harness.run(java_library.command(java_library.classes(), f"Example{number}", path=[examples]),
+                       env=java_library.environment(broker))
     assert (done.returncode, done.stderr) == (0, "") and done.stdout
 
 

@@ -3,7 +3,6 @@
 library. One host's daemon is handed over and killed meanwhile, and threads are interrupted at random."""
 
 import os
-import signal
 import subprocess
 
 import pytest
@@ -45,7 +44,7 @@ def test_no_update_is_lost_and_tokens_grow_beside_curator_kazoo_and_c(place, cou
     c = start([counter, str(tmp_path / "n"), str(C_ROUNDS), NAME], beta)
     old = alpha.pid
     rounds = 0
-    faults = [alpha.hand_over, lambda: (alpha.signal(signal.SIGKILL), alpha.await_another(alpha.worker))]
+    faults = [alpha.hand_over, alpha.crash]
     while any(p.poll() is None for p in [*jvms, c]):
         assert curator.rounds(BATCH, inside) == 0 and kazoo.rounds(BATCH, inside) == 0
         rounds += 1

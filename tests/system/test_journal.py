@@ -10,9 +10,8 @@ import subprocess
 import pytest
 
 import harness
+from journald import DAEMON, JOURNALD, NAMESPACE
 
-JOURNALD = "/lib/systemd/systemd-journald"
-NAMESPACE = "lockbroker"
 pytestmark = [pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a journald"),
               pytest.mark.skipif(not os.path.exists(JOURNALD), reason="there is no systemd-journald")]
 
@@ -23,12 +22,6 @@ mkdir -p /run/systemd/journal /run/log/journal /var/log/journal
 mount -t tmpfs tmpfs /var/log/journal
 ln -s /run/systemd/journal.{NAMESPACE}/socket /run/systemd/journal/socket
 while {JOURNALD} {NAMESPACE} || :; do sleep 0.1; done # it is restarted when it ends
-"""
-# Its stderr is the journal's stream, as far as the daemon can tell: a file, where nothing may arrive.
-DAEMON = """
-exec 2>/run/stderr
-export JOURNAL_STREAM=$(stat -Lc %d:%i /proc/self/fd/2)
-exec "$@"
 """
 
 
@@ -61,8 +54,7 @@ class Journal:
         harness.wait_until(lambda: self.entries("LOCKBROKER_EVENT=serves"), "an entry")
 
     def entries(self, *matches):
-        done = subprocess.run(self.inside("journalctl", "--namespace", NAMESPACE, "-o", "json", "--no-pager", *matches),
-                              capture_output=True, text=True, timeout=harness.PATIENCE)
+        done = harness.run(self.inside("journalctl", "--namespace", NAMESPACE, "-o", "json", "--no-pager", *matches))
         return [json.loads(line) for line in done.stdout.split("\n") if line]
 
     def stderr(self):
@@ -74,8 +66,7 @@ def journal():
     folder = harness.fast_tmp("lockbroker.")
     made = Journal(folder)
     yield made
-    made.process.kill()
-    made.process.wait()
+    harness.end(made.process, signal.SIGKILL)
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -138,14 +129,12 @@ def test_a_journal_that_is_restarted_misses_nothing(journal):
         harness.wait_until(lambda: journal.entries("LOCKBROKER_EVENT=released", "LOCKBROKER_NAME=a"), "the entry")
 
 
-def test_an_event_that_somebody_has_to_act_on_is_explained(journal):
+def test_an_event_that_somebody_has_to_act_on_is_explained(journal, tmp_path):
     """By its MESSAGE_ID, which leads into the catalogue, as `journalctl -x` has it."""
-    conf = os.path.join(journal.folder, "conf")
-    with open(conf, "w") as f:
-        f.write("[locks]\n")
-    journal.start("-c", conf)
-    with open(conf, "w") as f:
-        f.write("[locks]\nlinger = 1\n")
+    conf = tmp_path / "conf"
+    conf.write_text("[locks]\n")
+    journal.start("-c", str(conf))
+    conf.write_text("[locks]\nlinger = 1\n")
     with harness.Client(os.path.join(journal.folder, "operator.sock")) as c:
         assert c.call("RELOAD").startswith("ERR")
     (entry,) = harness.wait_until(lambda: journal.entries("LOCKBROKER_EVENT=conf_refused"), "the entry")
@@ -160,6 +149,5 @@ def test_an_event_that_somebody_has_to_act_on_is_explained(journal):
 
 def test_a_stop_logs_its_last_line(journal):
     journal.start()
-    os.kill(harness.children(journal.daemon.pid)[0] if harness.children(journal.daemon.pid) else journal.daemon.pid,
-            signal.SIGTERM)
+    os.kill([*harness.children(journal.daemon.pid), journal.daemon.pid][0], signal.SIGTERM)
     harness.wait_until(lambda: journal.entries("LOCKBROKER_EVENT=stopped"), "the last line")

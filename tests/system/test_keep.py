@@ -5,28 +5,14 @@ import contextlib
 import os
 import signal
 import socket
-import sys
 
 import pytest
 
 import harness
 import saved
+from harness import logged
 
 OPERATORS = True  # see clients of conftest.py
-
-PASS = """
-import fcntl, os, sys
-names, program = sys.argv[1], sys.argv[2:]
-passed = [int(fd) for fd in os.environ.pop("KEPT").split()]
-fds = [fcntl.fcntl(fd, fcntl.F_DUPFD, 100) for fd in passed]
-for fd in passed:
-    os.close(fd)
-for at, fd in enumerate(fds):
-    os.dup2(fd, 3 + at)
-    os.close(fd)
-os.environ.update(LISTEN_FDS=str(len(fds)), LISTEN_PID=str(os.getpid()), LISTEN_FDNAMES=names)
-os.execv(program[0], program)
-"""
 
 
 class Manager:
@@ -41,15 +27,18 @@ class Manager:
         """One message."""
         text, fds, _, _ = socket.recv_fds(self.daemon.notify, 4096, 4)
         lines = dict(line.split("=", 1) for line in text.decode().splitlines())
+        self.keep(lines, fds)
+        for fd in fds:
+            os.close(fd)
+        return lines
+
+    def keep(self, lines, fds):
         if "FDSTORE" in lines:
             assert lines["FDPOLL"] == "0" and len(fds) == 1
             if len(self.kept) < self.room:
                 self.kept[lines["FDNAME"]] = fds.pop()
         elif "FDSTOREREMOVE" in lines and lines["FDNAME"] in self.kept:
             os.close(self.kept.pop(lines["FDNAME"]))
-        for fd in fds:
-            os.close(fd)
-        return lines
 
     def until(self, key):
         while key not in self.receive():
@@ -65,20 +54,19 @@ class Manager:
     def start(self, **more):
         """With what is kept, and other descriptors between."""
         fds = dict(list(self.kept.items())[:1] + list(more.items()) + list(self.kept.items())[1:])
-        command = harness.Daemon.command(self.daemon)
-        self.daemon.command = lambda: [sys.executable, "-c", PASS, ":".join(fds), *command]
-        self.daemon.env = {"KEPT": " ".join(map(str, fds.values()))}
         for fd in fds.values():
             os.set_blocking(fd, True)
-        self.daemon.spawn(pass_fds=list(fds.values()))
+        self.daemon.env = {}
+        self.daemon.spawn(listening=list(fds.values()), names=":".join(fds))
         self.end()
         self.daemon.wait_ready()
-        self.daemon.env = {}
-        del self.daemon.command
 
-    def restart(self):
+    def stop(self):
         self.stop_for_a_start()
         assert self.daemon.process.wait(harness.PATIENCE) == 0
+
+    def restart(self):
+        self.stop()
         self.start()
 
     def end(self):
@@ -90,19 +78,7 @@ class Manager:
 
 @pytest.fixture
 def managers():
-    made = []
-
-    def manage(daemon, **options):
-        made.append(Manager(daemon, **options))
-        return made[-1]
-
-    yield manage
-    for manager in made:
-        manager.end()
-
-
-def logged(daemon, text):
-    return [line for line in daemon.log().splitlines() if text in line]
+    yield from harness.each_ends(Manager, Manager.end)
 
 
 def test_no_client_notices_a_restart(broker, clients, managers):
@@ -122,13 +98,10 @@ def test_no_client_notices_a_restart(broker, clients, managers):
     assert waiter.reply() > token
 
 
-def test_a_restart_that_is_asked_for_meanwhile_is_this_one(daemons, clients, managers, tmp_path):
+def test_a_restart_that_is_asked_for_meanwhile_is_this_one(daemons, clients, locked, managers, conf):
     """The service manager is told of no process but those that serve."""
-    conf = tmp_path / "conf"
-    conf.write_text("")
     d = daemons(argv=["-c", str(conf)])
-    c, asking, reading = clients(d), clients(d), clients(d)
-    token = c.call("LOCK", "a")
+    (c, token), asking, reading = locked(d), clients(d), clients(d)
     manager = managers(d)
     conf.unlink()
     os.mkfifo(conf)
@@ -157,10 +130,9 @@ def test_a_restart_that_is_asked_for_meanwhile_is_this_one(daemons, clients, man
     assert c.call("UNLOCK", "a", "TOKEN", token) == 0
 
 
-def test_without_room_it_goes_on_until_it_is_stopped(daemons, clients, managers):
+def test_without_room_it_goes_on_until_it_is_stopped(daemons, locked, managers):
     d = daemons(daemon__stop_timeout_ms=60000)
-    c = clients(d)
-    c.call("LOCK", "a")
+    c, _ = locked(d)
     managers(d, room=1).stop_for_a_start()
     harness.wait_until(lambda: logged(d, "stopping"), "the stop")
     assert logged(d, "nothing is kept for the next start of the service: systemd has no room for it (FileDescriptorStoreMax=)")
@@ -168,31 +140,27 @@ def test_without_room_it_goes_on_until_it_is_stopped(daemons, clients, managers)
     assert d.process.wait(harness.PATIENCE) == 0
 
 
-def test_what_could_not_be_kept_is_not_asked_of_a_later_worker(daemons, clients, managers):
+def test_what_could_not_be_kept_is_not_asked_of_a_later_worker(daemons, locked, managers):
     """The signal that asked for it is not remembered until a stop, much later, in which a worker is killed."""
     d = daemons(daemon__stop_timeout_ms=60000)
-    c = clients(d)
-    c.call("LOCK", "a")
+    c, _ = locked(d)
     d.notify.settimeout(harness.PATIENCE)
     manager = managers(d, room=1)
     d.signal(signal.SIGUSR1)
     manager.until("BARRIER")
     harness.wait_until(lambda: logged(d, "nothing is kept for the next start"), "the failure")
     saved.wait_kept(saved.Saved(d), c)
-    old = d.pid
     d.signal(signal.SIGTERM)
     harness.wait_until(lambda: logged(d, "stopping"), "the stop")
-    d.signal(signal.SIGKILL)
-    d.await_another(old)
+    d.crash()
     harness.wait_until(lambda: len(logged(d, "stopping")) == 2, "the stop of the next worker")
     assert len(logged(d, "keeping everything for the next start")) == 1
     assert c.call("UNLOCK", "a") == 0
     assert d.process.wait(harness.PATIENCE) == 0
 
 
-def test_a_manager_that_does_not_answer_is_not_waited_for(broker, clients):
-    c = clients(broker)
-    c.call("LOCK", "a")
+def test_a_manager_that_does_not_answer_is_not_waited_for(broker, locked):
+    c, _ = locked(broker)
     broker.signal(signal.SIGUSR1)
     harness.wait_until(lambda: logged(broker, "nothing is kept for the next start of the service: "), "the end of the wait")
     harness.wait_until(lambda: c.call("VALID", "a") > 0, "the proof")
@@ -226,10 +194,9 @@ def test_without_a_manager_it_goes_on(daemons, clients):
     assert isinstance(c.call("LOCK", "a"), int)
 
 
-def test_a_daemon_that_stops_keeps_nothing(daemons, clients):
+def test_a_daemon_that_stops_keeps_nothing(daemons, locked):
     d = daemons()
-    c = clients(d)
-    c.call("LOCK", "a")
+    c, _ = locked(d)
     d.signal(signal.SIGTERM)
     harness.wait_until(lambda: logged(d, "stopping"), "the stop to begin")
     d.signal(signal.SIGUSR1)
@@ -241,38 +208,29 @@ def test_a_daemon_that_stops_keeps_nothing(daemons, clients):
 class Hoarder(Manager):
     """It removes nothing, and lets no barrier pass."""
 
-    def receive(self):
-        text, fds, _, _ = socket.recv_fds(self.daemon.notify, 4096, 4)
-        lines = dict(line.split("=", 1) for line in text.decode().splitlines())
+    def keep(self, lines, fds):
         if "FDSTORE" in lines:
             self.kept.setdefault(lines["FDNAME"], []).append(fds.pop())
         elif "BARRIER" in lines:
             self.kept.setdefault("barriers", []).append(fds.pop())
-        for fd in fds:
-            os.close(fd)
-        return lines
 
     def oldest(self):
         """From now on it has what it was given first, as often as it is asked."""
         self.kept = {name: os.dup(fds[0]) for name, fds in self.kept.items() if name != "barriers"}
 
 
-def test_what_a_process_left_that_went_on_is_not_used(daemons, clients):
+def test_what_a_process_left_that_went_on_is_not_used(daemons, clients, locked):
     """It was not told that the manager has everything, in time, and the manager did not remove it."""
     d = daemons()
     manager = Hoarder(d)
-    c, other = clients(d), clients(d)
-    token = c.call("LOCK", "a")
+    (c, token), other = locked(d), clients(d)
     d.notify.settimeout(harness.PATIENCE)
     d.signal(signal.SIGUSR1)
     manager.until("BARRIER")
     harness.wait_until(lambda: logged(d, "nothing is kept for the next start of the service: "), "the end of the wait")
     assert c.call("UNLOCK", "a", "TOKEN", token) == 0
     later = other.call("LOCK", "a")
-    d.expected_exit = -signal.SIGKILL
-    d.process.send_signal(signal.SIGKILL)
-    assert d.process.wait(harness.PATIENCE) == -signal.SIGKILL
-    d.expected_exit = 0
+    assert harness.end(d.process, signal.SIGKILL) == -signal.SIGKILL
     manager.oldest()
     manager.start()
     assert logged(d, "the connections and locks that the earlier process left are not used: it has served after that, or another process has")
@@ -281,11 +239,10 @@ def test_what_a_process_left_that_went_on_is_not_used(daemons, clients):
 
 @pytest.mark.parametrize("fault", ["killed", "stopped"])
 @pytest.mark.parametrize("when", ["stored", "told"])
-def test_one_that_fails_while_it_leaves_everything_is_followed_by_one_that_does(daemons, clients, managers, when, fault):
+def test_one_that_fails_while_it_leaves_everything_is_followed_by_one_that_does(daemons, locked, managers, when, fault):
     """The manager has a part of what it left, or all of it; what its successor leaves is what counts."""
     d = daemons(env={"WATCHDOG_USEC": "2000000"}, zookeeper__session_timeout_ms=3000)
-    manager, c = managers(d), clients(d)
-    token = c.call("LOCK", "a")
+    manager, (c, token) = managers(d), locked(d)
     saved.wait_kept(saved.Saved(d), c)
     d.notify.settimeout(harness.PATIENCE)
     d.signal(signal.SIGUSR1)
@@ -315,40 +272,33 @@ def test_one_that_fails_while_it_leaves_everything_is_followed_by_one_that_does(
     assert c.call("VALID", "a", "TOKEN", token) > 0 and c.call("UNLOCK", "a") == 0
 
 
-def test_what_is_of_another_daemon_is_not_used(daemons, clients, managers):
+def test_what_is_of_another_daemon_is_not_used(daemons, clients, locked, managers):
     d = daemons()
-    c = clients(d)
-    c.call("LOCK", "a")
+    c, _ = locked(d)
     manager = managers(d)
-    manager.stop_for_a_start()
-    assert d.process.wait(harness.PATIENCE) == 0
+    manager.stop()
     d.options["prefix:app/.path"] = "/app"
     manager.start()
     assert logged(d, "the connections and locks that the earlier process left are not used: the configuration now has other prefixes")
     assert c.ended() and isinstance(clients(d).call("LOCK", "a"), int)
 
 
-def test_what_belongs_to_a_line_that_is_no_longer_there_is_not_used(daemons, zk, root, clients, managers, secret):
+def test_what_belongs_to_a_line_that_is_no_longer_there_is_not_used(daemons, zk, root, locked, managers, secret):
     d = daemons(zk, root=root, zookeeper__auth_file=secret)
-    c = clients(d)
-    c.call("LOCK", "a")
+    c, _ = locked(d)
     manager = managers(d)
-    manager.stop_for_a_start()
-    assert d.process.wait(harness.PATIENCE) == 0
-    with open(secret, "w", encoding="ascii") as f:
-        f.write("broker:other\n")
+    manager.stop()
+    secret.write_text("broker:other\n")
     manager.start()
     assert logged(d, "the connections and locks that the earlier process left are not used: zookeeper.auth_file lacks the first line")
     assert c.ended()
 
 
-def test_an_error_in_the_configuration_costs_nobody_a_lock(daemons, clients, managers, tmp_path):
+def test_an_error_in_the_configuration_costs_nobody_a_lock(daemons, locked, managers, conf):
     """The process before this one has left what it used; the error is told, and stays until somebody mends it."""
-    conf = tmp_path / "conf"
     conf.write_text("[locks]\nhandoff_max = 7\n")
     d = daemons(argv=["-c", str(conf)])
-    c = clients(d)
-    token = c.call("LOCK", "a")
+    c, token = locked(d)
     conf.write_text("[locks]\nhandoff_max = many\n")
     manager = managers(d)
     manager.restart()
@@ -364,14 +314,12 @@ def a_file(text):
 
 
 @pytest.mark.parametrize("wrong", ["text", "queue", "both", "one"])
-def test_what_is_garbled_is_not_used(daemons, clients, managers, wrong):
+def test_what_is_garbled_is_not_used(daemons, clients, locked, managers, wrong):
     """Something else in the place of one or both, or one alone."""
     d = daemons()
-    c = clients(d)
-    c.call("LOCK", "a")
+    c, _ = locked(d)
     manager = managers(d)
-    manager.stop_for_a_start()
-    assert d.process.wait(harness.PATIENCE) == 0
+    manager.stop()
     for name in list(manager.kept):
         part = "text" if name.endswith("state") else "queue"
         if wrong in (part, "both"):
@@ -384,19 +332,15 @@ def test_what_is_garbled_is_not_used(daemons, clients, managers, wrong):
     assert c.ended() and isinstance(clients(d).call("LOCK", "a"), int)
 
 
-def test_a_socket_that_is_passed_is_the_one_that_was_kept(daemons, clients, managers):
+def test_a_socket_that_is_passed_is_the_one_that_was_kept(daemons, clients, locked, managers):
     """As with lockbrokerd.socket: the manager passes it again, and has made it block."""
     d = harness.Daemon(wait=False)
     daemons.list.append(d)
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(d.socket)
-    listener.listen()
+    listener = socket.create_server(d.socket, family=socket.AF_UNIX)
     manager = managers(d)
     manager.start(socket=listener.fileno())
-    c = clients(d)
-    c.call("LOCK", "a")
-    manager.stop_for_a_start()
-    assert d.process.wait(harness.PATIENCE) == 0
+    c, _ = locked(d)
+    manager.stop()
     manager.start(socket=listener.fileno())
     assert c.call("UNLOCK", "a") == 0
     assert clients(d).call("PING") == "PONG"

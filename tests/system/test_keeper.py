@@ -14,58 +14,16 @@ import time
 import pytest
 
 import harness
-from harness import PATIENCE
+from harness import PATIENCE, install, logged
 from saved import Saved, wait_kept
 
 
-def logged(daemon, text):
-    return [line for line in daemon.log().splitlines() if text in line]
-
-
-def crash(daemon, number=signal.SIGKILL):
-    """The worker; another one serves then."""
-    old = daemon.pid
-    os.kill(old, number)
-    daemon.await_another(old)
-    return old
-
-
 def status(pid, key):
-    with open(f"/proc/{pid}/status", encoding="ascii") as f:
-        return re.search(rf"^{key}:\s*(.*)$", f.read(), re.M).group(1)
+    return re.search(rf"^{key}:\s*(.*)$", harness.read_source(f"/proc/{pid}/status"), re.M).group(1)
 
 
 def session_of(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
-        return int(f.read().rpartition(")")[2].split()[3])
-
-
-@pytest.fixture
-def fresh(daemons, tmp_path):
-    """A daemon that runs from a place of its own, where another program can be put."""
-
-    def make(*args, **options):
-        place = tmp_path / "lockbrokerd"
-        shutil.copy2(harness.program("lockbrokerd"), place)
-        d = harness.Daemon(*args, **options, wait=False)
-        d.program = str(place)
-        daemons.list.append(d)
-        d.start()
-        return d
-
-    return make
-
-
-def install(daemon, text=None):
-    """Another file at the program's place: the right program, or that text."""
-    new = daemon.program + ".new"
-    if text is None:
-        shutil.copy2(harness.program("lockbrokerd"), new)
-    else:
-        with open(new, "w", encoding="ascii") as f:
-            f.write(text)
-        os.chmod(new, 0o755)
-    os.rename(new, daemon.program)
+    return int(harness.stat(f"/proc/{pid}/stat")[3])
 
 
 # ---- the worker ends ----
@@ -76,53 +34,46 @@ def test_a_worker_that_crashes_is_started_again(daemons, clients, number):
     kinds = ("segv", "abort")
     d = daemons(env={"ASAN_OPTIONS": ":".join(f"handle_{kind}=0" for kind in kinds)})
     main = d.process.pid
-    old = crash(d, number)
+    old = d.crash(number)
     assert logged(d, f"error: the worker (process {old}) was killed by signal {int(number)} (")
     assert d.process.poll() is None and d.process.pid == main
     assert isinstance(clients(d).call("LOCK", "a"), int)
     assert d.terminate() == 0
 
 
-def test_its_exit_status_is_that_of_the_service(daemons, tmp_path):
-    secret = tmp_path / "secret"
-    secret.write_text("user:password\n")
-    secret.chmod(0o600)
-    d = daemons(zookeeper__auth_file=str(secret))
+def test_its_exit_status_is_that_of_the_service(daemons, secret):
+    d = daemons(zookeeper__auth_file=secret)
     secret.chmod(0o644)
     for _ in range(2):
-        crash(d)
+        d.crash()
     os.kill(d.pid, signal.SIGKILL)
     assert d.process.wait(PATIENCE) == 2, "the next one reads it, and cannot serve"
 
 
 @pytest.mark.parametrize("text", ["[locks]\nlinger_ms = soon\n", "[zookeeper]\nhost = another\n"])
-def test_a_crash_does_not_read_the_configuration(daemons, clients, tmp_path, text):
+def test_a_crash_does_not_read_the_configuration(daemons, clients, locked, conf, text):
     """Nobody has asked for that: it may be half edited, or mean a restart that costs all locks."""
-    conf = tmp_path / "conf"
     conf.write_text("[locks]\nhandoff_max = 7\n")
     d = daemons(argv=["-c", str(conf)])
     conf.write_text("[locks]\nhandoff_max = 8\n")
     d.signal(signal.SIGHUP)
     harness.wait_until(lambda: logged(d, "the configuration was read again"), "the reload")
-    c = clients(d)
-    token = c.call("LOCK", "a")
+    c, token = locked(d)
     for what in (text, ""):
         wait_kept(Saved(d), c)
         conf.write_text(what)
-        crash(d)
+        d.crash()
         assert not logged(d, "the configuration is not used")
         assert c.call("VALID", "a", "TOKEN", token) > 0
     assert isinstance(clients(d).call("LOCK", "b"), int)
 
 
-def test_an_error_in_the_configuration_does_not_end_a_service_that_crashes_again_and_again(daemons, clients, tmp_path):
+def test_an_error_in_the_configuration_does_not_end_a_service_that_crashes_again_and_again(daemons, clients, conf):
     """The third crash may be the fault of what was kept, so the file is read then."""
-    conf = tmp_path / "conf"
-    conf.write_text("")
     d = daemons(argv=["-c", str(conf)])
     conf.write_text("[locks]\nlinger_ms = soon\n")
     for _ in range(3):
-        crash(d)
+        d.crash()
     assert logged(d, f"error: the configuration is not used: {conf}:2: ")
     assert isinstance(clients(d).call("LOCK", "a"), int)
     d.signal(signal.SIGHUP)
@@ -135,11 +86,10 @@ def test_a_stop_that_only_the_worker_is_told_ends_the_service(daemons):
     assert d.process.wait(PATIENCE) == 0
 
 
-def test_a_stop_that_all_processes_are_told_is_one(daemons, clients):
+def test_a_stop_that_all_processes_are_told_is_one(daemons, locked):
     """By a service manager that signals all of a service, as KillMode=control-group has it."""
     d = daemons(daemon__stop_timeout_ms=60000)
-    c = clients(d)
-    c.call("LOCK", "a")
+    c, _ = locked(d)
     for pid in (d.pid, d.process.pid):
         os.kill(pid, signal.SIGTERM)
     harness.wait_until(lambda: logged(d, "stopping already"), "both")
@@ -148,13 +98,12 @@ def test_a_stop_that_all_processes_are_told_is_one(daemons, clients):
     assert d.process.wait(PATIENCE) == 0
 
 
-def test_one_that_crashes_while_it_stops_is_followed_by_one_that_stops(daemons, clients):
+def test_one_that_crashes_while_it_stops_is_followed_by_one_that_stops(daemons, locked):
     d = daemons(daemon__stop_timeout_ms=60000)
-    c, old = clients(d), d.pid
-    c.call("LOCK", "a")
+    c, _ = locked(d)
     d.signal(signal.SIGTERM)
     assert c.push()[0] == "revoke"
-    os.kill(old, signal.SIGKILL)
+    d.signal(signal.SIGKILL)
     harness.wait_until(lambda: len(logged(d, "received a signal (Terminated): stopping")) == 2, "the next one to be told")
     c.close()
     assert d.process.wait(PATIENCE) == 0
@@ -186,7 +135,7 @@ def test_the_processes_have_titles(daemons, fresh):
             assert (title(d.process.pid), title(d.pid)) == (f"lockbrokerd: keeper {words}", f"lockbrokerd: worker {words}")
             assert {status(pid, "Name") for pid in (d.process.pid, d.pid)} == {"lockbrokerd"}
             if times == 0:
-                crash(d)
+                d.crash()
             elif times == 1:
                 d.hand_over()
 
@@ -220,8 +169,7 @@ def test_a_start_waits_for_a_worker_that_is_still_ending(daemons, clients):
     clients(d).call("LOCK", "a")
     old, keeper = d.pid, d.process
     os.kill(old, signal.SIGSTOP)
-    keeper.kill()
-    keeper.wait()
+    harness.end(keeper, signal.SIGKILL)
     d.spawn()
     harness.wait_until(lambda: logged(d, "has ended, and its worker has not ended yet: waiting for its end"), "the start to wait")
     os.kill(old, signal.SIGCONT)
@@ -249,12 +197,12 @@ def test_the_keeper_has_a_holder_a_second_after_its_grant(daemons, clients):
 def test_after_five_crashes_within_a_minute_the_next_worker_comes_after_a_pause(daemons):
     d = daemons()
     for times in range(1, 5):
-        crash(d)
+        d.crash()
         anew = logged(d, f"crashed {times} times within a minute: another one starts without their state")
         assert len(anew) == (times >= 3)
     for pause_s in 1, 2:
         before = time.monotonic()
-        crash(d)
+        d.crash()
         assert time.monotonic() - before >= pause_s
         assert len(logged(d, f"the worker crashes again and again: another one starts in {pause_s} s, without the state of the earlier")) == 1
         assert d.answers()
@@ -264,7 +212,7 @@ def test_after_five_crashes_within_a_minute_the_next_worker_comes_after_a_pause(
 def test_a_stop_does_not_wait_for_the_pause_after_crashes(daemons):
     d = daemons()
     for _ in range(7):
-        crash(d)
+        d.crash()
     os.kill(d.pid, signal.SIGKILL)
     harness.wait_until(lambda: logged(d, "another one starts in 8 s"), "the pause")
     began = time.monotonic()
@@ -284,35 +232,33 @@ def test_a_worker_that_hangs_is_ended_and_started_again(daemons):
 
 
 @pytest.mark.parametrize("other", ["#!/bin/sh\nexit 1\n", None], ids=["another", "none"])
-def test_a_worker_that_crashes_is_followed_by_the_same_program_whatever_is_installed(fresh, clients, other):
+def test_a_worker_that_crashes_is_followed_by_the_same_program_whatever_is_installed(fresh, locked, other):
     """An upgrade has put another program at its place, and has not asked for a hand-over yet: that one need not understand
     what this one has left."""
     d = fresh()
-    c = clients(d)
-    token = c.call("LOCK", "a")
+    c, token = locked(d)
     install(d, other or "")
     if not other:
         os.unlink(d.program)
     for _ in "12":
         wait_kept(Saved(d), c)
-        crash(d)
+        d.crash()
         assert c.call("VALID", "a", "TOKEN", token) > 0
         assert status(d.pid, "Name") == "lockbrokerd"
     install(d)
-    hand_over(d)
+    d.hand_over()
     harness.wait_until(lambda: runs_from(d.process.pid) == runs_from(d.pid) == d.program, "the keeper to run it")
     assert c.call("UNLOCK", "a", "TOKEN", token) == 0
 
 
 @pytest.fixture
-def outdated(fresh, clients, tmp_path):
+def outdated(fresh, locked, tmp_path):
     """Its keeper could not run the program of the worker: what was installed while that began cannot run. The daemon, a
     client that has a lock, and the token."""
 
     def make(mode=0o755):
         d = fresh()
-        c = clients(d)
-        token = c.call("LOCK", "a")
+        c, token = locked(d)
         real, bad = tmp_path / "real", tmp_path / "bad"
         shutil.copy2(harness.program("lockbrokerd"), real)
         bad.write_text("nothing that can run")
@@ -351,11 +297,9 @@ def test_a_program_that_comes_back_meanwhile_is_started(outdated):
 # ---- the keeper ends ----
 
 
-def test_the_end_of_the_keeper_is_that_of_the_worker(broker, clients):
-    c, worker = clients(broker), broker.pid
-    c.call("LOCK", "a")
-    broker.process.kill()
-    broker.process.wait()
+def test_the_end_of_the_keeper_is_that_of_the_worker(broker, clients, locked):
+    (c, _), worker = locked(broker), broker.pid
+    harness.end(broker.process, signal.SIGKILL)
     assert c.ended()
     harness.wait_until(lambda: not harness.runs(worker), "the end of the worker")
     assert logged(broker, "the main process of the service (the keeper) has ended, so this process ends, too")
@@ -376,11 +320,7 @@ def test_it_has_no_capability_in_effect_and_passes_all_on(daemons):
 
 
 def test_what_holds_for_all_programs_that_it_starts_holds_under_no_new_privileges(daemons):
-    d = harness.Daemon(wait=False)
-    daemons.list.append(d)
-    command = d.command()
-    d.command = lambda: ["setpriv", "--no-new-privs", *command]
-    d.start()
+    d = daemons(under=["setpriv", "--no-new-privs"])
     assert status(d.pid, "NoNewPrivs") == "1" and status(d.pid, "CapEff") == status(os.getpid(), "CapEff")
 
 
@@ -407,12 +347,11 @@ def test_without_one_there_is_one_process(daemons):
     d = daemons(daemon__keeper=0)
     assert not harness.children(d.process.pid)
     assert int(d.info("server")["process_id"]) == d.process.pid
-    d.process.kill()
-    assert d.process.wait() == -signal.SIGKILL
+    assert harness.end(d.process, signal.SIGKILL) == -signal.SIGKILL
 
 
 def test_a_configuration_that_is_wrong_starts_nothing(tmp_path):
-    done = subprocess.run([harness.program("lockbrokerd"), "-o", "daemon.keeper=2"], capture_output=True, text=True, check=False)
+    done = harness.run([harness.program("lockbrokerd"), "-o", "daemon.keeper=2"])
     assert done.returncode == 2 and "daemon.keeper" in done.stderr
 
 
@@ -420,25 +359,20 @@ def test_a_variable_of_the_environment_that_leads_nowhere_is_ignored(daemons):
     for name in ("LOCKBROKERD_KEEPER", "LOCKBROKERD_KEEPING"):
         for value in ("", "x", "1", "-1", "99999999999"):
             d = daemons(env={name: value})
-            with d.client() as c:
-                assert c.call("PING") == "PONG", (name, value)
+            assert d.answers(), (name, value)
             assert d.terminate() == 0
 
 
 # ---- hand-overs, and another program ----
 
 
-def hand_over(daemon):
-    daemon.hand_over()
-
-
 def test_a_crash_after_hand_overs_is_that_of_the_worker_of_now(daemons, clients):
     d = daemons()
     for _ in range(3):
-        hand_over(d)
-    old = crash(d)
+        d.hand_over()
+    old = d.crash()
     assert logged(d, f"the worker (process {old}) was killed by signal 9")
-    hand_over(d)
+    d.hand_over()
     assert isinstance(clients(d).call("LOCK", "a"), int)
     assert d.terminate() == 0
 
@@ -447,17 +381,16 @@ def runs_from(pid):
     return os.readlink(f"/proc/{pid}/exe")
 
 
-def test_it_runs_the_program_that_is_installed_by_then(fresh, clients):
+def test_it_runs_the_program_that_is_installed_by_then(fresh, clients, locked):
     d = fresh()
-    c, main = clients(d), d.process.pid
-    token = c.call("LOCK", "a")
+    (c, token), main = locked(d), d.process.pid
     for _ in range(3):
         install(d)
-        hand_over(d)
+        d.hand_over()
         harness.wait_until(lambda: runs_from(main) == runs_from(d.pid) == d.program, "the keeper to run it")
     harness.wait_until(lambda: len(logged(d, "is the keeper now, of ")) == 3, "what each of them says")
     assert c.call("UNLOCK", "a", "TOKEN", token) == 0
-    crash(d)
+    d.crash()
     assert isinstance(clients(d).call("LOCK", "a"), int)
     assert d.terminate() == 0
 
@@ -471,37 +404,28 @@ def may_be_looked_into(pid):
 
 
 @pytest.mark.parametrize("core", [0, 1])
-def test_no_process_of_it_can_be_looked_into_or_leaves_a_core_unless_that_is_wanted(daemons, tmp_path, core):
+def test_no_process_of_it_can_be_looked_into_or_leaves_a_core_unless_that_is_wanted(fresh, core):
     """Nor after a crash, a hand-over, and another program in the keeper's place."""
-    place = tmp_path / "lockbrokerd"
-    shutil.copy2(harness.program("lockbrokerd"), place)
-    d = harness.Daemon(wait=False, daemon__core=core)
-    d.program = str(place)
-    command = d.command()
-    d.command = lambda: [*UNPRIVILEGED, *command]
-    daemons.list.append(d)
-    d.start()
+    d = fresh(daemon__core=core, under=UNPRIVILEGED)
     main = d.process.pid
     assert may_be_looked_into(main) == may_be_looked_into(d.pid) == bool(core)
-    crash(d)
+    d.crash()
     install(d)
-    hand_over(d)
+    d.hand_over()
     harness.wait_until(lambda: logged(d, "is the keeper now, of "), "the keeper to run it")
     assert may_be_looked_into(main) == may_be_looked_into(d.pid) == bool(core)
 
 
 def test_it_stays_the_program_that_it_is_if_nothing_else_is_installed(daemons):
     d = daemons()
-    hand_over(d)
+    d.hand_over()
     assert not logged(d, "is the keeper now")
 
 
-def test_signals_reach_the_worker_after_that(fresh, tmp_path):
-    conf = tmp_path / "conf"
-    conf.write_text("")
+def test_signals_reach_the_worker_after_that(fresh, conf):
     d = fresh(argv=["-c", str(conf)])
     install(d)
-    hand_over(d)
+    d.hand_over()
     harness.wait_until(lambda: logged(d, "is the keeper now"), "the keeper")
     conf.write_text("[limits]\nlocks = 7\n")
     d.process.send_signal(signal.SIGHUP)
@@ -527,11 +451,11 @@ def test_the_service_manager_is_told_by_it_alone(daemons):
                     senders[line.partition("=")[0]].add(pid)
                     heard.add(line.partition("=")[0])
 
-    crash(d)
+    d.crash()
     hear("READY", "WATCHDOG")
     d.signal(signal.SIGHUP)
     hear("RELOADING", "READY")
-    hand_over(d)
+    d.hand_over()
     hear("READY", "WATCHDOG")
     d.stopping = True
     d.process.send_signal(signal.SIGTERM)
@@ -559,6 +483,6 @@ def test_a_program_that_cannot_run_in_its_place_leaves_it_as_it_is(outdated, mod
     install(d)
     d.signal(signal.SIGHUP)
     harness.wait_until(lambda: logged(d, "the configuration was read again"), "a signal that the keeper has passed on")
-    crash(d)
+    d.crash()
     assert runs_from(d.pid) == d.program
     assert c.call("UNLOCK", "a", "TOKEN", token) == 0

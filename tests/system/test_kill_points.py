@@ -18,22 +18,20 @@ OPERATORS = True  # see clients of conftest.py
 @pytest.fixture
 def killed_at():
     """The process, and those that it starts, are killed at their first call of that."""
-    tracers = []
-
     def attach(pid, call):
         p = harness.spawn(["strace", "-f", "-p", str(pid), "-o", "/dev/null", "-e", f"trace={call}",
                            "-e", f"inject={call}:signal=SIGKILL:when=1"],
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        tracers.append(p)
         said = p.stderr.readline().decode()
         if "attached" not in said:
             pytest.skip(f"nothing can be traced here: {said.strip()}")
+        return p
 
-    yield attach
-    for p in tracers:
-        p.terminate()
-        p.wait()
-        p.stderr.close()
+    def end(tracer):
+        tracer.terminate()
+        tracer.communicate()
+
+    yield from harness.each_ends(attach, end)
 
 
 def test_a_new_process_that_is_killed_before_its_file_counts_leaves_that_of_the_old_one(broker, clients, killed_at):
@@ -56,37 +54,33 @@ def test_a_new_process_that_is_killed_before_its_file_counts_leaves_that_of_the_
     assert clients(broker).call("LOCK", "a") > token
 
 
-def killed_holder(where, request, daemons, root, clients):
+@pytest.fixture(params=["standalone", "zookeeper"])
+def killed_holder(request, launch, root, locked):
     """A service of which the process was killed; a client of it that goes on; and its token."""
-    zk = () if where == "standalone" else (request.getfixturevalue("zk"), root)
-    d = fakekeeper.Kept(*zk, wait=False)
-    daemons.list.append(d)
-    d.start()
-    c = clients(d)
-    token = c.call("LOCK", "a")
+    zk = () if request.param == "standalone" else (request.getfixturevalue("zk"), root)
+    d = launch(fakekeeper.Kept(*zk, wait=False))
+    c, token = locked(d)
     d.wait_kept(c)
     d.kill()
     return d, c, token
 
 
 def under_strace(d, call, inject):
-    """What starts next meets that at that call; `del d.command` ends it."""
-    command = d.command()
-    d.command = lambda: ["strace", "-f", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:{inject}", *command]
+    """What starts next meets that at that call; `d.under = ()` ends it."""
+    d.under = ["strace", "-f", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:{inject}"]
 
 
 @pytest.mark.parametrize("call", ["renameat", "shutdown"], ids=["before its file counts", "before strangers are closed"])
-@pytest.mark.parametrize("where", ["standalone", "zookeeper"])
-def test_who_goes_on_after_a_kill_and_is_killed_at_once(where, call, request, daemons, root, clients):
+def test_who_goes_on_after_a_kill_and_is_killed_at_once(killed_holder, call, clients):
     """Its file begins to count with its name, and then the keeper's copies of what it did not take are closed."""
-    d, c, token = killed_holder(where, request, daemons, root, clients)
+    d, c, token = killed_holder
     when = 2 if call == "renameat" else 1  # the page has its name before
     under_strace(d, call, f"signal=SIGKILL:when={when}")
     ours, theirs = socket.socketpair()
     with ours, theirs:
         d.spawn(crashes=1, back=[*d.kept.items(), (12345, ours.fileno())])
         assert d.process.wait(harness.PATIENCE) in (-signal.SIGKILL, 128 + signal.SIGKILL), d.log()
-    del d.command
+    d.under = ()
     assert os.path.exists(os.path.join(d.dir, "saved.new")) == (call == "renameat")
     d.crash(crashes=2)
     assert c.call("VALID", "a", "TOKEN", token) > 0
@@ -94,14 +88,13 @@ def test_who_goes_on_after_a_kill_and_is_killed_at_once(where, call, request, da
     assert c.call("UNLOCK", "a", "TOKEN", token) == 0
 
 
-@pytest.mark.parametrize("where", ["standalone", "zookeeper"])
-def test_who_goes_on_after_a_kill_and_cannot_give_its_file_its_name_serves(where, request, daemons, root, clients):
+def test_who_goes_on_after_a_kill_and_cannot_give_its_file_its_name_serves(killed_holder, clients):
     """Nobody may go by the earlier file any longer, which is not written: another kill costs the locks, and that is said."""
-    d, c, token = killed_holder(where, request, daemons, root, clients)
+    d, c, token = killed_holder
     under_strace(d, "renameat", "error=EIO:when=2")  # the page has its name before
     d.spawn(crashes=1)
     d.wait_ready()
-    del d.command
+    d.under = ()
     assert "/saved cannot be written: Input/output error; if this process is killed, the next one will know nothing" in d.log()
     assert c.call("VALID", "a", "TOKEN", token) > 0
     assert clients(d).call("LOCK", "a", "WAIT", 200) is None
