@@ -289,7 +289,8 @@ int channel_receive_parcel(int fd, const struct channel_message *announced, stru
 	if (sizes.bytes < 0 || sizes.bytes > CHANNEL_BYTES_MAX || sizes.fds < 0 || sizes.fds > CHANNEL_FDS_MAX)
 		return -EBADMSG;
 	count = (size_t)sizes.fds + (sizes.bytes > 0);
-	p->fds = mem_new_array(count + 1, sizeof(*p->fds));
+	p->fd_cap = count + 1;
+	p->fds = mem_new_array(p->fd_cap, sizeof(*p->fds));
 	while (rc == 0 && p->fd_count < count)
 		rc = receive_part(fd, p, count, until_ns);
 	return rc == 0 && sizes.bytes > 0 ? take_text(p, sizes.bytes) : rc;
