@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 struct shared *shared;
@@ -16,14 +15,6 @@ const char *path;
 int number, processes, connections;
 char reply_line[ASKER_IN_BYTES];
 char request[ASKER_REQUEST_BYTES];
-
-int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 void fail(const char *what)
 {

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "clock.h"
+
 enum { ASKER_IN_BYTES = 1 << 16, ASKER_REQUEST_BYTES = 1 << 17 };
 
 struct shared {
@@ -28,7 +30,6 @@ extern int number, processes, connections; /* of this process, among so many, wh
 extern char reply_line[ASKER_IN_BYTES];    /* the latest line of an answer */
 extern char request[ASKER_REQUEST_BYTES];
 
-int64_t now_ns(void);
 _Noreturn void fail(const char *what);
 int open_fd(void); /* -1: refused by the kernel */
 bool send_all(int fd, const char *data, size_t len);

@@ -266,18 +266,24 @@ def conduct(kind, options, tell):
     return 1 if run.failures else 0
 
 
-def options():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def options_of(description, parts, quick, seconds):
+    """Those of this program and of profile.py."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--build", default=harness.build_dir())
-    parser.add_argument("--quick", action="store_true", help="one short round, in less than three minutes")
-    parser.add_argument("--seconds", type=float, help="of each load (0.7)")
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--seconds", type=float, help=f"of each load ({seconds})")
     parser.add_argument("--rounds", type=int, help="whose medians are shown (3)")
     parser.add_argument("--disk", metavar="DIR", help="where ZooKeeper keeps its log, instead of in memory")
-    parser.add_argument("--beside", metavar="BUILD", help="that build's daemon in turn with ours, and no other service")
     parser.add_argument("--under", metavar="WORDS", default="", help="what starts daemons and null brokers: 'chrt -b 0'")
-    parser.add_argument("--only", action="append", choices=[s.__name__ for s in scenarios.ALL], help="those scenarios")
-    parser.add_argument("--rows", action="append", metavar="LABEL", help="only rows whose label begins so")
+    parser.add_argument("--only", action="append", choices=[part.__name__ for part in parts], help="those parts")
     parser.add_argument("--results", metavar="DIR", help="where they are written, instead of BUILD/bench")
+    return parser
+
+
+def options():
+    parser = options_of(__doc__, scenarios.ALL, "one short round, in less than three minutes", 0.7)
+    parser.add_argument("--beside", metavar="BUILD", help="that build's daemon in turn with ours, and no other service")
+    parser.add_argument("--rows", action="append", metavar="LABEL", help="only rows whose label begins so")
     return parser
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bytes that a host sends and receives in its turn for a lock, with a thousand others before it and behind it."""
 
+import contextlib
 import os
 import sys
 import threading
@@ -75,10 +76,8 @@ class Recipe:
 def crowd(bench):
     net, waiting = network.Network(), QUICK if bench.quick else WAITING
     for make in (Ours, Recipe):
-        try:
-            bench.results.add("crowd", f"{waiting} before it, {waiting} behind", make.label, turn(bench, net, make, waiting))
-        except (measure.Failed, services.Missing, OSError, AssertionError, harness.Closed) as e:
-            bench.failed(f"{waiting} wait, {make.label}: {e}")
+        figures = measure.attempt(bench, f"{waiting} wait, {make.label}", lambda: turn(bench, net, make, waiting))
+        measure.add(bench, "crowd", f"{waiting} before it, {waiting} behind", make.label, figures)
 
 
 class Counted:
@@ -98,14 +97,11 @@ def watched(server):
 
 def turn(bench, net, make, waiting):
     """The host joins behind the waiting ones; all but its predecessor go; its predecessor goes; it releases the lock."""
-    server = harness.Zookeeper(jvm=("-Xmx512m",))
-    k = host = None
-    try:
-        k = queues.connect(server)
-        queues.fill(k, "/q", 1, waiting)
+    with queues.crowded(1, waiting) as (server, k), contextlib.ExitStack() as stack:
         before = sorted((f"{LOCK}/{name}" for name in k.get_children(LOCK)), key=lambda path: path[-10:])
         far = queues.Far(net, server)
         host = make(far)
+        stack.callback(lambda: bench.complain(host.end()))
         counted = Counted(far.link)
 
         def settle(name, path=None):
@@ -126,13 +122,6 @@ def turn(bench, net, make, waiting):
         host.release()
         settle("release")
         return {f"{name}_bytes": count for name, count in counted.figures.items()}
-    finally:
-        if host:
-            bench.complain(host.end())
-        if k:
-            k.stop()
-            k.close()
-        server.end()
 
 
 def listed(host):

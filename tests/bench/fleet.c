@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "histogram.h"
 #include "line.h"
 
@@ -45,14 +45,6 @@ struct load {
 	uint64_t pairs, overlaps, crossed;
 	struct histogram waits, hand_offs;
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 static int ask(struct client *c)
 {

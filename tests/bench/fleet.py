@@ -360,8 +360,7 @@ class Fleet:
         self.servers = servers.servers
         try:
             progress("three servers serve")
-            self.start("three servers", types.SimpleNamespace(
-                tick_ms=servers.tick_ms, address=",".join(server.address for server in servers.servers)))
+            self.start("three servers", servers)
             self.idle("three servers")
             self.memory("three servers")
             self.hand_on("three servers")

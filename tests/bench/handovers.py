@@ -38,14 +38,14 @@ class Asking(threading.Thread):
         return self.longest_s
 
 
-def fill(daemon, clients, locks):
-    made = [measure.connect(daemon) for _ in range(clients)]
+def fill(daemon, made, clients, locks):
+    """With so many clients, which become part of `made`."""
+    made += [measure.connect(daemon) for _ in range(clients)]
     for i in range(locks):
         made[i % clients].send("LOCK", f"held-{i}")
     for i in range(locks):
         answer = made[i % clients].reply()
         assert isinstance(answer, int), f"no lock: {answer}"
-    return made
 
 
 def hand_over(daemon):
@@ -60,18 +60,12 @@ def hand_over(daemon):
 
 
 def measure_case(bench, label, zookeeper, clients, locks):
-    daemon = services.Lockbroker(zookeeper, under=bench.under, root="/b")  # a session may have so many short paths
-    made = []
-    try:
-        made = fill(daemon, clients, locks)
+    with measure.serving(bench, zookeeper, under=bench.under, root="/b") as (daemon, made):  # a session may have so many short paths
+        fill(daemon, made, clients, locks)
         for _ in range(QUICK_TIMES if bench.quick else TIMES):
             bench.results.add("handover", f"{clients} clients, {locks} locks", label, hand_over(daemon))
             harness.wait_until(lambda: zookeeper is None or daemon.info("session")["session_state"] == "safe", "the session")
         assert daemon.info("stats")["losses_total"] == "0" and all(c.quiet(0) for c in made), "a client has noticed more"
-    finally:
-        for client in made:
-            client.close()
-        bench.complain(daemon.end())
 
 
 def handovers(bench):
@@ -81,7 +75,5 @@ def handovers(bench):
             if clients > services.descriptors():
                 bench.results.notes.append(f"hand-overs of {clients} clients: left out, only {services.descriptors()} descriptors")
                 continue
-            try:
-                measure_case(bench, label, zookeeper, clients, locks)
-            except (measure.Failed, services.Missing, OSError, AssertionError, harness.Closed) as e:
-                bench.failed(f"hand-over, {clients} clients, {label}: {e}")
+            measure.attempt(bench, f"hand-over, {clients} clients, {label}",
+                            lambda: measure_case(bench, label, zookeeper, clients, locks))

@@ -29,6 +29,13 @@ int line_connect(struct line *l, const char *path)
 	return 0;
 }
 
+void *line_open(const char *path)
+{
+	struct line *l = malloc(sizeof(*l));
+
+	return l && line_connect(l, path) == 0 ? l : NULL;
+}
+
 int line_send(struct line *l, const void *data, size_t len)
 {
 	const char *at = data;

@@ -21,6 +21,7 @@ struct line_request {
 
 /* 0, or -1 having said why; so do all. */
 int line_connect(struct line *l, const char *path);
+void *line_open(const char *path); /* a new one, or NULL */
 int line_send(struct line *l, const void *data, size_t len);
 /*
  * Texts up to NULL, one after the other; and as the words of one RESP request. At most LINE_REQUEST_MAX bytes. Without

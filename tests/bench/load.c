@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "histogram.h"
 
 enum { TARGETS_MAX = 16, PROCESSES_MAX = 1024, LOST_AFTER_S = 60, BARE_PAIRS = 64, BARE_LOOK_NS = 50000 };
@@ -77,14 +78,6 @@ struct shared {
 	uint64_t tickets;
 	_Alignas(64) struct result results[];
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 static void pause_us(int us)
 {

@@ -136,13 +136,15 @@ def logged(bench):
             "this kernel does not count how long a process ran" if os.geteuid() == 0 else "only root can give a daemon a journal"))
         return
     daemons = {"lockbroker": {}, "library": {}}
-    try:
+
+    def measured():
         for peer, delegation in (("lockbroker", {}), ("library", {"locks__delegation": 1})):
             for row, grants in ((targets.LOGGED, 1), (targets.NOT_LOGGED, 0)):
                 daemons[peer][row] = Logging(grants, under=bench.under, **delegation)
         compare(bench, daemons)
-    except (measure.Failed, OSError, AssertionError, RuntimeError, harness.Closed) as e:
-        bench.failed(f"holds in the log: {e}")
+
+    try:
+        measure.attempt(bench, "holds in the log", measured)
     finally:
         for peer in daemons.values():
             for daemon in peer.values():

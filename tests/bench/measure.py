@@ -19,6 +19,32 @@ class Failed(Exception):
     """A load that said no: its row has no figure, and the run fails in the end."""
 
 
+def attempt(bench, what, action):
+    """Its result; None when it failed, which is noted and fails the run in the end."""
+    try:
+        return action()
+    except (Failed, services.Missing, OSError, AssertionError, RuntimeError, harness.Closed, subprocess.SubprocessError) as e:
+        bench.failed(f"{what}: {e}")
+        return None
+
+
+def add(bench, section, case, row, figures):
+    if figures is not None:
+        bench.results.add(section, case, row, figures)
+
+
+@contextlib.contextmanager
+def serving(bench, *args, **conf):
+    """A daemon, and a list for its clients; they end with the block."""
+    daemon, clients = services.Lockbroker(*args, **conf), []
+    try:
+        yield daemon, clients
+    finally:
+        for client in clients:
+            client.close()
+        bench.complain(daemon.end())
+
+
 def cpus_to_pin():
     """The last one that we may use: the first is where interrupts go."""
     return {max(os.sched_getaffinity(0))}

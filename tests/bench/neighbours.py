@@ -100,7 +100,7 @@ def measure_one(bench, who, what, spin):
     figures = {name: found[name] for name in ("p50_us", "p99_us", "refused", "lost", "attackers_refused")}
     figures |= {"of_p50": found["p50_us"] / spin["p50_us"], "of_p99": found["p99_us"] / spin["p99_us"], "back_s": back}
     bench.results.add("neighbours", what, who, figures)
-    return found
+    return spin
 
 
 def neighbours(bench):
@@ -115,9 +115,4 @@ def neighbours(bench):
         for _ in range(bench.rounds):
             spin = None
             for what in ATTACKS:
-                try:
-                    found = measure_one(bench, who, what, spin)
-                except (measure.Failed, OSError, AssertionError, harness.Closed, subprocess.SubprocessError) as e:
-                    bench.failed(f"{what}, {who}: {e}")
-                    continue
-                spin = spin or found
+                spin = measure.attempt(bench, f"{what}, {who}", lambda: measure_one(bench, who, what, spin)) or spin

@@ -9,13 +9,6 @@
 #include "load.h"
 #include "null.h"
 
-static void *open_line(const char *target)
-{
-	struct line *l = malloc(sizeof(*l));
-
-	return l && line_connect(l, target) == 0 ? l : NULL;
-}
-
 /* ---- null ---- */
 
 static int null_say(struct line *l, enum null_op op, const struct lock_name *name)
@@ -52,7 +45,7 @@ static int null_unlock_silent(void *session, const struct lock_name *name)
 
 const struct peer peer_null = {
 	.word = "null",
-	.open = open_line,
+	.open = line_open,
 	.ask = null_ask,
 	.granted = null_granted,
 	.unlock = null_unlock,
@@ -60,7 +53,7 @@ const struct peer peer_null = {
 
 const struct peer peer_null_silent = {
 	.word = "null-silent",
-	.open = open_line,
+	.open = line_open,
 	.ask = null_ask,
 	.granted = null_granted,
 	.unlock = null_unlock_silent,

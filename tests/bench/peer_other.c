@@ -21,13 +21,6 @@ static int unexpected(const char *who, const char *line)
 	return -1;
 }
 
-static void *open_line(const char *target)
-{
-	struct line *l = malloc(sizeof(*l));
-
-	return l && line_connect(l, target) == 0 ? l : NULL;
-}
-
 /* ---- Redis: SET NX PX, polled; deleted by a script if it is still ours ---- */
 
 static const char script[] =
@@ -103,7 +96,7 @@ const struct peer peer_redis = { .word = "redis", .open = redis_open, .lock = re
 
 static int blpop_prepare(const char *target, const struct lock_name *names, int count)
 {
-	struct line *l = open_line(target);
+	struct line *l = line_open(target);
 	int i;
 
 	for (i = 0; l && i < count; i++) {
@@ -189,7 +182,7 @@ static int memcached_unlock(void *session, const struct lock_name *name)
 
 const struct peer peer_memcached = {
 	.word = "memcached",
-	.open = open_line,
+	.open = line_open,
 	.lock = memcached_lock,
 	.unlock = memcached_unlock,
 };
@@ -231,7 +224,7 @@ static void *postgres_open(const char *target)
 {
 	static const char words[] = "user\0bench\0database\0postgres\0";
 	char start[8 + sizeof(words)];
-	struct line *l = open_line(target);
+	struct line *l = line_open(target);
 
 	put32(start, sizeof(start));
 	put32(start + 4, 3 << 16);

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """make profile: where the time of a pair goes, in lockbroker and in a null broker beside it. See README.md."""
 
-import argparse
 import collections
 import os
 import re
@@ -11,7 +10,6 @@ import bench
 import costs
 import measure
 import report
-import scenarios
 import services
 import targets
 from measure import Row
@@ -128,7 +126,7 @@ def tried(profile, what, action):
             return action()
         except costs.TooSlow as e:
             return profile.leave_out(what, e)
-    return scenarios.attempt(profile, what, patiently)
+    return measure.attempt(profile, what, patiently)
 
 
 def account(profile):
@@ -139,7 +137,7 @@ def account(profile):
                 window = costs.Window(profile.programs(row), cpus_of(load), profile.seconds)
                 figures = profile.put(load, row, profile.seconds, WARM_S, window)
                 return figures | window.figures(figures["pairs_s"])
-            scenarios.add(profile, "account", load.case, row.label, tried(
+            measure.add(profile, "account", load.case, row.label, tried(
                 profile, f"{row.label}, {load.case}", look))
         profile.progress(f"round {i + 1} of {profile.rounds}")
 
@@ -155,7 +153,7 @@ def samples(profile):
         found = tried(profile, f"samples, {row.label}, {load.case}",
                                   lambda: samples_of(profile, load, row, overhead_s))
         for section, figures in zip(("parts", "symbols", "turns"), found or ()):
-            scenarios.add(profile, section, load.case, row.label, figures)
+            measure.add(profile, section, load.case, row.label, figures)
 
 
 def samples_of(profile, load, row, overhead_s, once_more=True):
@@ -179,7 +177,7 @@ def calls(profile):
         profile.leave_out("System calls", e)
         return
     for load, row in profile.each():
-        scenarios.add(profile, "calls", load.case, row.label, tried(
+        measure.add(profile, "calls", load.case, row.label, tried(
             profile, f"strace, {row.label}, {load.case}", lambda: calls_of(profile, load, row)))
 
 
@@ -250,9 +248,9 @@ def count(profile, load, row, directory):
     path = costs.dump(directory, row.pids[0])
     for section, inclusive in (("self", False), ("inclusive", True)):
         total, found = costs.instructions(path, inclusive)
-        scenarios.add(profile, "instructions", load.case, row.label, {"all": total / pairs})
+        measure.add(profile, "instructions", load.case, row.label, {"all": total / pairs})
         # What has been running all the time has no end, so callgrind knows no part of it; and it is no news.
-        scenarios.add(profile, section, load.case, row.label, {n: i / pairs for n, i in found.items() if i < 0.98 * total})
+        measure.add(profile, section, load.case, row.label, {n: i / pairs for n, i in found.items() if i < 0.98 * total})
 
 
 def load_instructions(profile):
@@ -264,7 +262,7 @@ def load_instructions(profile):
         return
     load = BY_CASE[COUNTED[0]]
     for row in profile.rows:
-        scenarios.add(profile, "load instructions", load.case, row.label, tried(
+        measure.add(profile, "load instructions", load.case, row.label, tried(
             profile, f"callgrind of the load, {row.label}", lambda: {"all": count_load(profile, load, row)}))
 
 
@@ -527,16 +525,7 @@ def write(profile, directory):
 
 
 def options():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", default=harness.build_dir())
-    parser.add_argument("--quick", action="store_true", help="fewer loads, one short round, in half a minute")
-    parser.add_argument("--seconds", type=float, help="of each load (0.4)")
-    parser.add_argument("--rounds", type=int, help="whose medians are shown (3)")
-    parser.add_argument("--disk", metavar="DIR", help="where ZooKeeper keeps its log, instead of in memory")
-    parser.add_argument("--under", metavar="WORDS", default="", help="what starts daemons and null brokers: 'chrt -b 0'")
-    parser.add_argument("--only", action="append", choices=[p.__name__ for p in PARTS], help="those parts")
-    parser.add_argument("--results", metavar="DIR", help="where they are written, instead of BUILD/bench")
-    return parser
+    return bench.options_of(__doc__, PARTS, "fewer loads, one short round, in half a minute", 0.4)
 
 
 def main():

@@ -18,7 +18,7 @@ import slow
 import takeover
 import targets
 import ways
-from measure import Row
+from measure import Row, add, attempt
 from services import harness
 
 # case: processes, names
@@ -30,20 +30,6 @@ JVMS = {"1 thread": (1, 1), "8 threads": (1, 8), "32 threads": (1, 32), "4 JVMs 
 JVM_SECONDS = 3
 SESSION_LOCKS = 8000
 SETTLE_S = 2  # when a grant is a second old, the daemon begins to watch who else wants its lock
-
-
-def attempt(bench, what, action):
-    """Its result; None when it failed, which is noted and fails the run in the end."""
-    try:
-        return action()
-    except (measure.Failed, services.Missing, OSError, AssertionError, harness.Closed) as e:
-        bench.failed(f"{what}: {e}")
-        return None
-
-
-def add(bench, section, case, row, figures):
-    if figures is not None:
-        bench.results.add(section, case, row, figures)
 
 
 def contend(bench):
@@ -299,9 +285,7 @@ def idle(bench):
 
 
 def stay(bench, size):
-    daemon = services.Lockbroker()
-    clients = []
-    try:
+    with measure.serving(bench) as (daemon, clients):
         before = measure.memory_bytes(daemon.pids[0])
         for _ in range(size):
             clients.append(measure.connect(daemon))
@@ -312,10 +296,6 @@ def stay(bench, size):
         woken = last - first
         add(bench, "idle", str(size), "lockbroker, standalone", pair_cost(bench, daemon) | {
             "bytes_per_client": grown / size, "wake_ups_s": woken / (bench.long_seconds / 4)})
-    finally:
-        for client in clients:
-            client.close()
-        bench.complain(daemon.end())
 
 
 PAGES = 1000
@@ -329,10 +309,8 @@ def pages(bench):
 
 
 def page(bench, label, paged):
-    daemon = services.Lockbroker(locks__delegation=1)
     slot = ("SLOT", 1) if paged else ()
-    clients = []
-    try:
+    with measure.serving(bench, locks__delegation=1) as (daemon, clients):
         before = measure.memory_bytes(daemon.pids[0])
         for i in range(PAGES):
             clients.append(measure.connect(daemon, 3))
@@ -343,10 +321,6 @@ def page(bench, label, paged):
         grown = measure.memory_bytes(daemon.pids[0]) - before
         assert int(daemon.info("locks")["delegations"]) == paged * PAGES
         add(bench, "pages", str(PAGES), label, {"bytes_per_client": grown / PAGES})
-    finally:
-        for client in clients:
-            client.close()
-        bench.complain(daemon.end())
 
 
 def waiters(bench):
@@ -359,9 +333,7 @@ def waiters(bench):
 
 
 def wait(bench, size):
-    daemon = services.Lockbroker()
-    clients = []
-    try:
+    with measure.serving(bench) as (daemon, clients):
         holder = daemon.client(2)
         clients.append(holder)
         holder.call("LOCK", "w")
@@ -379,10 +351,6 @@ def wait(bench, size):
         assert clients[-1].reply() > 0 and clients[-1].reply() == 0
         figures["hand_off_us"] = (time.monotonic() - began) * 1e6 / size
         add(bench, "waiters", str(size), "lockbroker, standalone", figures)
-    finally:
-        for client in clients:
-            client.close()
-        bench.complain(daemon.end())
 
 
 def warm_up(bench):

@@ -2,6 +2,7 @@
 """The page of `lockbroker http --page` in a Chromium, with ten thousand locks: how soon it shows one that is waited for, and how long
 a frame takes while it is scrolled."""
 
+import contextlib
 import os
 import shutil
 import statistics
@@ -9,7 +10,7 @@ import sys
 import time
 
 import handovers
-import services
+import measure
 import targets
 from services import harness
 
@@ -59,11 +60,10 @@ def appears(page, daemon, name):
 
 
 def look(bench, browser):
-    daemon = services.Lockbroker(None, under=bench.under)
-    page, made = None, []
-    try:
-        made = handovers.fill(daemon, LOCKS // 1000, LOCKS)
+    with measure.serving(bench, under=bench.under) as (daemon, made), contextlib.ExitStack() as stack:
+        handovers.fill(daemon, made, LOCKS // 1000, LOCKS)
         page = chromium.Page(browser, daemon)
+        stack.callback(page.end)
         page.show("/?sort=name")
         page.wait(f"document.getElementById('count').textContent === '{LOCKS:,} locks'")
         frames = sorted(page.driver.execute_async_script(SCROLL, FRAMES))
@@ -72,12 +72,6 @@ def look(bench, browser):
         bench.results.add("seen", f"{LOCKS} locks", targets.PAGE,
                           {"appears_ms": statistics.median(times), "appears_most_ms": max(times), "frame_ms": frames[len(frames) // 2],
                            "frame_p99_ms": frames[len(frames) * 99 // 100]})
-    finally:
-        if page:
-            page.end()
-        for client in made:
-            client.close()
-        bench.complain(daemon.end())
 
 
 def seen(bench):
@@ -87,8 +81,6 @@ def seen(bench):
     browser = chromium.Browser()
     try:
         browser.look(1280, 800, "light")
-        look(bench, browser)
-    except (AssertionError, OSError, harness.Closed) as e:
-        bench.failed(f"the page: {e}")
+        measure.attempt(bench, "the page", lambda: look(bench, browser))
     finally:
         browser.end()

@@ -24,29 +24,17 @@ def reconnections(bench):
     net = network.Network()
     for names, contenders, bytes_s in QUICK if bench.quick else CASES:
         case = f"{names} locks of {contenders}, {bytes_s // 1000} kB/s"
-        try:
-            bench.results.add("reconnections", case, "lockbroker", reconnect(bench, net, names, contenders, bytes_s))
-        except (measure.Failed, services.Missing, OSError, AssertionError, harness.Closed) as e:
-            bench.failed(f"reconnection, {case}: {e}")
+        measure.add(bench, "reconnections", case, "lockbroker", measure.attempt(
+            bench, f"reconnection, {case}", lambda: reconnect(bench, net, names, contenders, bytes_s)))
 
 
 def reconnect(bench, net, names, contenders, bytes_s):
-    server = harness.Zookeeper(jvm=("-Xmx512m",))
-    daemon = k = None
-    try:
-        k = queues.connect(server)
-        queues.fill(k, "/q", names, contenders)
+    with queues.crowded(names, contenders) as (server, _):
         far = queues.Far(net, server)
-        daemon = services.Lockbroker(far, root="/q", zookeeper__session_timeout_ms=T_MS)
-        w = queues.Waiting(daemon, daemon.client(), daemon.client(), far, names, bytes_s)
-        return cut(w, far.link, names * contenders * queues.NAME_BYTES / bytes_s)
-    finally:
-        if k:
-            k.stop()
-            k.close()
-        if daemon:
-            bench.complain(daemon.end())
-        server.end()
+        with measure.serving(bench, far, root="/q", zookeeper__session_timeout_ms=T_MS) as (daemon, clients):
+            clients += [daemon.client(), daemon.client()]
+            w = queues.Waiting(daemon, *clients, far, names, bytes_s)
+            return cut(w, far.link, names * contenders * queues.NAME_BYTES / bytes_s)
 
 
 def cut(w, link, backlog_s):
@@ -56,8 +44,5 @@ def cut(w, link, backlog_s):
     harness.wait_until(lambda: w.more("suspensions") and w.is_proven(), "the session to be proven again")
     proven_s = time.monotonic() - began
     harness.wait_until(lambda: w.is_proven() and w.settled(), "all to be found again", 3 * backlog_s + T_MS / 1000)
-    figures = {"backlog_s": backlog_s, "proven_ms": proven_s * 1000, "found_s": time.monotonic() - began,
-               "drops": w.more("drops"), "jeopardies": w.more("jeopardies"), "megabytes": (sum(link.passed) - passed) / 1e6}
-    w.holder.close()
-    w.waiter.close()
-    return figures
+    return {"backlog_s": backlog_s, "proven_ms": proven_s * 1000, "found_s": time.monotonic() - began,
+            "drops": w.more("drops"), "jeopardies": w.more("jeopardies"), "megabytes": (sum(link.passed) - passed) / 1e6}

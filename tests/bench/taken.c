@@ -20,9 +20,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "histogram.h"
 
-enum { PAIRS = 100, NS = 1000000000, PAUSE_US = 100, QUEUED_US = 1000, LOST_AFTER_S = 60 };
+enum { PAIRS = 100, PAUSE_US = 100, QUEUED_US = 1000, LOST_AFTER_S = 60 };
 
 static const char usage[] = "usage: bench-taken --target SOCKET [--rounds N] [--delegation] [--held]\n"
 			    "--delegation: the first process may keep the lock. --held: it holds it, and lets go.\n";
@@ -41,14 +42,6 @@ struct shared {
 	_Atomic int64_t released_ns;
 	struct histogram times;
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * NS + t.tv_nsec;
-}
 
 static void pause_us(long us)
 {

@@ -13,7 +13,6 @@ import measure
 import services
 import targets
 from measure import Row
-from services import harness
 
 COUNTS, WAYS_US = (2, 4, 8), (1000, 200)
 SECONDS = 1
@@ -95,10 +94,8 @@ def add(bench, hosts, count, way_us, hold_us):
     case = case_of(count, way_us, hold_us)
     for way in hosts.ways:
         way.delivered()
-    try:
-        figures = hosts.measure(hold_us)
-    except (measure.Failed, OSError, AssertionError, harness.Closed) as e:
-        bench.failed(f"ways, {hosts.label}, {case}: {e}")
+    figures = measure.attempt(bench, f"ways, {hosts.label}, {case}", lambda: hosts.measure(hold_us))
+    if not figures:
         return
     delivered = [way.delivered() for way in hosts.ways]
     add_figures(bench, hosts.label, case, way_us, figures | {f"way_{p}": max(d[p] for d in delivered) for p in ("p50_us", "p99_us")})

@@ -10,6 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 
 import harness  # noqa: E402
 import machine as machines  # noqa: E402
+import packages  # noqa: E402
 
 
 def pytest_configure(config):
@@ -23,3 +24,21 @@ def machine():
     made = machines.Machine()
     yield made
     made.end()
+
+
+@pytest.fixture(scope="session")
+def zk():
+    server = harness.Zookeeper()
+    yield server
+    server.end()
+
+
+@pytest.fixture(scope="session")
+def current():
+    return packages.build()
+
+
+@pytest.fixture(scope="session")
+def following():
+    """A later version: another program."""
+    return packages.build(packages.NEXT)

@@ -68,6 +68,12 @@ def change(machine, key, value):
     machine.write("/etc/lockbroker.conf", text)
 
 
+def shorten_session(machine):
+    change(machine, "session_timeout_ms", 3000)
+    change(machine, "tick_ms", 500)
+    machine.run("systemctl", "restart", UNIT)
+
+
 def main_pid(machine):
     return int(machine.show("MainPID"))
 
@@ -84,6 +90,12 @@ def hold(machine, name):
     process = machine.start("lockbroker", "lock", name, "--", "sh", "-c", "echo held; cat")
     assert process.stdout.readline() == "held\n"
     return process
+
+
+def ends_well(holder):
+    """It releases the lock, which it still has."""
+    holder.communicate()
+    assert holder.returncode == 0
 
 
 def may_lock(machine, user=None):
@@ -111,15 +123,11 @@ def status_of(machine, pid):
 def test_the_daemon_has_no_privilege(service):
     """Neither of its processes; also after a crash and a hand-over, which start a program under the unit's restrictions."""
     uid = service.run("id", "-u", "lockbroker").strip()
-    for then in (lambda: send(service, "SEGV", worker_pid(service)), lambda: service.run("lockbroker", "restart"), None):
+    for _ in workers(service):
         for pid in (main_pid(service), worker_pid(service)):
             status = status_of(service, pid)
             assert status["Uid"].split() == [uid] * 4 and status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
             assert {int(status[key], 16) for key in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {0}
-        if then:
-            before = worker_pid(service)
-            then()
-            harness.wait_until(lambda: may_lock(service) and worker_pid(service) != before, "the next worker")
     assert "cannot" not in service.journal().rpartition("Starting")[2]
 
 
@@ -253,9 +261,7 @@ def test_a_killed_daemon_is_started_again(service):
 def test_a_daemon_that_hangs_is_started_again(service):
     """The watchdog of the drop-in is shorter than what costs no lock, and is lengthened."""
     configure(service, watchdog="[Service]\nWatchdogSec=1\n")
-    change(service, "session_timeout_ms", 3000)
-    change(service, "tick_ms", 500)
-    service.run("systemctl", "restart", UNIT)
+    shorten_session(service)
     assert service.show("WatchdogUSec") == "10s"  # the session goes on with the timeout that it had, 15 s
     service.run("systemctl", "stop", UNIT)
     service.run("systemctl", "start", UNIT)
@@ -276,14 +282,10 @@ def test_a_rule_for_a_unit_is_for_its_processes(service):
         return service.run("systemd-run", f"--unit={unit}", "--collect", "--wait", "--pipe", "--quiet", *argv,
                            "lockbroker", "lock", "a", "--", "echo", "locked", status=None)
 
-    for then in (lambda: send(service, "SEGV", worker_pid(service)), lambda: service.run("lockbroker", "restart"), None):
+    for _ in workers(service):
         for argv in (), ("setsid", "--wait"):
             assert "the rule \"deny unit:web.service * lock\"" in tries("web.service", *argv)
         assert tries("other.service") == "locked\n"
-        if then:
-            before = worker_pid(service)
-            then()
-            harness.wait_until(lambda: may_lock(service) and worker_pid(service) != before, "the next worker")
 
 
 def test_each_unit_of_a_user_that_is_named_is_counted_by_itself(service):
@@ -294,14 +296,10 @@ def test_each_unit_of_a_user_that_is_named_is_counted_by_itself(service):
         service.run("systemd-run", f"--unit={unit}", "--uid=alice", "--collect", "--quiet", "lockbroker", "lock", unit, "--",
                     "sleep", "infinity")
     uid = service.run("id", "-u", "alice").strip()
-    for then in (lambda: send(service, "SEGV", worker_pid(service)), lambda: service.run("lockbroker", "restart"), None):
+    for _ in workers(service):
         for unit in ("web.service", "other.service"):
             harness.wait_until(lambda: f"user {uid} (unit {unit})" in service.run("lockbroker", "accounts"), "its account")
         time.sleep(2)  # after a second, of which nobody is told, a crash costs these connections nothing
-        if then:
-            before = worker_pid(service)
-            then()
-            harness.wait_until(lambda: may_lock(service) and worker_pid(service) != before, "the next worker")
     service.run("systemctl", "stop", "web.service", "other.service")
 
 
@@ -309,9 +307,7 @@ def test_without_a_keeper_systemd_is_told_who_the_main_process_is(service):
     """By the one that was it: nobody else is believed (NotifyAccess=main)."""
     configure(service, standalone=STANDALONE.replace("--standalone", "--standalone -o daemon.keeper=0"),
               watchdog="[Service]\nWatchdogSec=2\n")
-    change(service, "session_timeout_ms", 3000)
-    change(service, "tick_ms", 500)
-    service.run("systemctl", "restart", UNIT)
+    shorten_session(service)
     holder, main = hold(service, "a"), main_pid(service)
     for _ in range(2):
         service.run("lockbroker", "restart")
@@ -321,8 +317,7 @@ def test_without_a_keeper_systemd_is_told_who_the_main_process_is(service):
         assert service.show("ActiveState") == "active"
     time.sleep(3)  # a watchdog that is not fed bites
     assert (main_pid(service), service.show("NRestarts"), service.show("ActiveState")) == (main, "0", "active")
-    holder.communicate()
-    assert holder.returncode == 0
+    ends_well(holder)
 
 
 # ---- the keeper and the worker ----
@@ -339,6 +334,16 @@ def worker_pid(machine):
 def send(machine, number, pid):
     """What the machine has without procps."""
     machine.run("sh", "-c", f"kill -s {number} {pid}")
+
+
+def workers(machine):
+    """For the first one, the one after its crash, and the one after a hand-over by that."""
+    yield
+    for end in (lambda: send(machine, "SEGV", before)), (lambda: machine.run("lockbroker", "restart")):
+        before = worker_pid(machine)
+        end()
+        harness.wait_until(lambda: may_lock(machine) and worker_pid(machine) != before, "the next worker")
+        yield
 
 
 def another_worker(machine, before):
@@ -370,8 +375,7 @@ def test_six_processes_that_keep_what_they_can_do_not_end_the_service_as_it_is_s
             harness.wait_until(lambda kind=kind: kind in service.run("lockbroker", "accounts"), kind)
         for p in hoarders:
             p.stdin.close()
-    holder.communicate()
-    assert holder.returncode == 0
+    ends_well(holder)
 
 
 @pytest.mark.parametrize("number", ["SEGV", "KILL"])
@@ -385,9 +389,7 @@ def test_a_worker_that_crashes_is_no_end_of_the_service(service, number):
 def test_a_worker_that_hangs_is_ended_by_the_keeper(service):
     """The watchdog of the service does not fire: it watches the keeper."""
     configure(service, watchdog="[Service]\nWatchdogSec=2\n")
-    change(service, "session_timeout_ms", 3000)
-    change(service, "tick_ms", 500)
-    service.run("systemctl", "restart", UNIT)
+    shorten_session(service)
     main, worker = main_pid(service), worker_pid(service)
     send(service, "STOP", worker)
     another_worker(service, worker)
@@ -415,8 +417,7 @@ def test_after_a_hand_over_the_keeper_runs_what_is_installed(service):
     assert service.show("ActiveState") == "active" and holder.poll() is None
     service.run("systemctl", "restart", UNIT)
     assert holder.poll() is None and main_pid(service) != main
-    holder.communicate()
-    assert holder.returncode == 0
+    ends_well(holder)
 
 
 def test_a_stop_reaches_the_worker_of_now(service):
@@ -433,9 +434,7 @@ def test_a_stop_reaches_the_worker_of_now(service):
 def test_the_watchdog_is_fed_while_holders_have_time_to_stop(service):
     """For longer than it lasts."""
     configure(service, watchdog="[Service]\nWatchdogSec=2\n")
-    change(service, "session_timeout_ms", 3000)
-    change(service, "tick_ms", 500)
-    service.run("systemctl", "restart", UNIT)
+    shorten_session(service)
     holder = hold(service, "a")
     stop = service.start("systemctl", "stop", UNIT)
     time.sleep(3)  # a watchdog that is not fed bites
@@ -452,8 +451,7 @@ def test_reload_is_done_when_it_returns(service):
     service.run("systemctl", "reload", UNIT)
     assert "limit_locks:7" in service.run("lockbroker", "info", "limits")
     assert (main_pid(service), service.show("ActiveState")) == (before, "active")
-    holder.communicate()
-    assert holder.returncode == 0, "the lock was held throughout"
+    ends_well(holder)
 
 
 def test_reload_fails_if_the_configuration_has_an_error(service):
@@ -488,13 +486,6 @@ def test_a_connection_to_the_socket_starts_the_service(service):
 
 
 # ---- a restart keeps everything ----
-
-
-@pytest.fixture(scope="session")
-def zk():
-    server = harness.Zookeeper()
-    yield server
-    server.end()
 
 
 def test_the_secret_may_be_a_credential(service, zk):
@@ -557,8 +548,7 @@ def test_a_restart_costs_nobody_a_lock(kept):
         assert lock_state(kept, "a") == state
         assert kept.show("NFileDescriptorStore") == "0", "what was kept is used once"
     assert holder.poll() is None and waiter.poll() is None
-    holder.communicate()
-    assert holder.returncode == 0
+    ends_well(holder)
     assert waiter.communicate(timeout=harness.PATIENCE)[0] == "later\n"
 
 
@@ -571,8 +561,7 @@ def test_a_crash_costs_nobody_a_lock(kept, number):
     send(kept, number, worker)
     another_worker(kept, worker)
     assert lock_state(kept, "a") == state and holder.poll() is None
-    holder.communicate()
-    assert holder.returncode == 0
+    ends_well(holder)
 
 
 def test_a_package_that_is_installed_anew_costs_nobody_a_lock(kept):
@@ -582,8 +571,7 @@ def test_a_package_that_is_installed_anew_costs_nobody_a_lock(kept):
     kept.run("systemctl", "daemon-reload")
     kept.run("systemctl", "try-restart", UNIT)
     assert holder.poll() is None
-    holder.communicate()
-    assert holder.returncode == 0
+    ends_well(holder)
 
 
 def test_the_socket_of_systemd_is_kept_too(service):
@@ -592,8 +580,7 @@ def test_the_socket_of_systemd_is_kept_too(service):
     holder = hold(service, "a")
     service.run("systemctl", "restart", UNIT)
     assert holder.poll() is None and may_lock(service)
-    holder.communicate()
-    assert holder.returncode == 0
+    ends_well(holder)
 
 
 def test_a_stop_keeps_nothing(service):

@@ -12,6 +12,7 @@ import harness
 import machine as machines
 import packages
 import pages
+from holders import install
 
 NAMES = ("one", "two")
 
@@ -22,16 +23,6 @@ def unit(name, of="lockbrokerd", kind="service"):
 
 def conf(name):
     return f"/etc/lockbroker@{name}.conf"
-
-
-@pytest.fixture(scope="module")
-def current():
-    return packages.build()
-
-
-@pytest.fixture(scope="module")
-def following():
-    return packages.build(packages.NEXT)
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +39,6 @@ def booted():
     made.write("/etc/needrestart/conf.d/tests.conf", "$nrconf{kernelhints} = 0; $nrconf{ucodehints} = 0;\n")
     yield made
     made.end()
-
-
-def install(machine, of):
-    return machine.run("dpkg", "-i", *packages.put(f"/proc/{machine.leader}/root", of))
 
 
 @pytest.fixture

@@ -38,17 +38,6 @@ RuntimeDirectoryPreserve=yes
 StateDirectory=lockbroker
 """
 
-@pytest.fixture(scope="session")
-def current():
-    return packages.build()
-
-
-@pytest.fixture(scope="session")
-def following():
-    """A later version: another program."""
-    return packages.build(packages.NEXT)
-
-
 # ---- a root in which nothing runs ----
 
 
@@ -182,13 +171,6 @@ def fresh(current):
     made.write("/etc/needrestart/conf.d/tests.conf", "$nrconf{kernelhints} = 0; $nrconf{ucodehints} = 0;\n")
     yield made
     made.end()
-
-
-@pytest.fixture(scope="session")
-def zk():
-    server = harness.Zookeeper()
-    yield server
-    server.end()
 
 
 @pytest.fixture(params=["standalone", "zookeeper"])

@@ -50,13 +50,6 @@ def blank(machine):
     machine.run("rm", "-f", SOURCES)
 
 
-@pytest.fixture(scope="session")
-def zk():
-    server = harness.Zookeeper()
-    yield server
-    server.end()
-
-
 def type_in(machine, command, folder="/"):
     """As a person does who says yes."""
     done = subprocess.run(machine.inside("sh", "-c", f"cd {folder} && {command}"), input="y\n", stdout=subprocess.PIPE,

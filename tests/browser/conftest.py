@@ -2,6 +2,7 @@
 """Fixtures. One Chromium and one ZooKeeper server serve the whole run; each test has daemons and page servers of its own, and no test
 may leave a complaint in the browser's log, or a request to anybody but these."""
 
+import contextlib
 import os
 import secrets
 import shutil
@@ -72,6 +73,19 @@ def commands():
         command.release()
     for command in made:
         command.end()
+
+
+@pytest.fixture
+def hold(daemons):
+    """Connects a client that holds these locks of a daemon until the end of the test."""
+    with contextlib.ExitStack() as stack:
+
+        def lock(daemon, *names):
+            client = stack.enter_context(daemon.client())
+            harness.lock_many(client, names)
+            return client
+
+        yield lock
 
 
 @pytest.fixture

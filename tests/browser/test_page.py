@@ -11,17 +11,6 @@ HOSTILE = ["<img src=x onerror=alert(1)>", "</script><script>alert(1)</script>",
            "safe\u202egnp.exe", "in\u2066vi\u200bsible", "\u05d0\u05d1\u05d2 12", "é" * 256, "combin\u0301\u0302\u0303ed"]
 
 
-def hold(daemon, *names):
-    """A client that holds these locks."""
-    client = daemon.client()
-    for start in range(0, len(names), 500):
-        part = names[start:start + 500]
-        client.send_raw(b"".join(harness.encode("LOCK", name) for name in part))
-        for _ in part:
-            client.reply()
-    return client
-
-
 # ---- what it shows ----
 
 def test_a_lock_appears_its_waiters_stand_in_order_and_it_goes(standalone, pages, commands):
@@ -57,7 +46,7 @@ def test_a_lock_appears_its_waiters_stand_in_order_and_it_goes(standalone, pages
     page.wait_for_names()
 
 
-def test_another_hosts_holder_is_shown_with_its_age(two_hosts, pages, commands):
+def test_another_hosts_holder_is_shown_with_its_age(two_hosts, pages, commands, hold):
     alpha, beta = two_hosts
     held, elsewhere = commands(beta, "held", "-d", "on the other side"), hold(beta, "elsewhere")
     page = pages(alpha)
@@ -73,7 +62,6 @@ def test_another_hosts_holder_is_shown_with_its_age(two_hosts, pages, commands):
     assert page.text("#history") == "lockbroker history 'held'" or page.text("#history") == "lockbroker history held"
     held.end()
     page.wait("document.getElementById('holders').innerText.includes(a)", None, f"pid {waiter.pid}")
-    elsewhere.close()
 
 
 def test_the_proof_shrinks_and_refills(two_hosts, pages):
@@ -112,8 +100,8 @@ def test_plots_are_drawn_and_said_in_words(standalone, pages):
 
 # ---- how it is used ----
 
-def test_search_sort_open_and_back(standalone, pages, commands):
-    client = hold(standalone, "apple", "Banana", "cherry")
+def test_search_sort_open_and_back(standalone, pages, commands, hold):
+    hold(standalone, "apple", "Banana", "cherry")
     for name in ("cherry", "Banana", "Banana"):
         commands(standalone, name)
     page = pages(standalone)
@@ -149,11 +137,10 @@ def test_search_sort_open_and_back(standalone, pages, commands):
     page.wait_for_names(*sorted(["apple", "Banana", "cherry"]))
     page.press("no such name")
     page.wait("document.getElementById('none').textContent === 'No lock matches.'")
-    client.close()
 
 
-def test_all_is_done_by_keys(standalone, pages):
-    client = hold(standalone, *[f"lock {i:03}" for i in range(200)])
+def test_all_is_done_by_keys(standalone, pages, hold):
+    hold(standalone, *[f"lock {i:03}" for i in range(200)])
     page = pages(standalone, "/?sort=name")
     page.wait("document.querySelectorAll('#rows .row').length > 10")
     focused = "document.activeElement.textContent"
@@ -186,10 +173,9 @@ def test_all_is_done_by_keys(standalone, pages):
     page.wait(f"{focused} === 'lock 000'")
     page.press("p")
     page.wait("document.getElementById('pause').ariaPressed === 'true'")
-    client.close()
 
 
-def test_the_focus_stays_with_its_lock_when_rows_move(standalone, pages, commands):
+def test_the_focus_stays_with_its_lock_when_rows_move(standalone, pages, commands, hold):
     client = hold(standalone, "a", "b", "c")
     page = pages(standalone, "/?sort=waiters")
     page.wait_for_names("a", "b", "c")
@@ -204,9 +190,9 @@ def test_the_focus_stays_with_its_lock_when_rows_move(standalone, pages, command
     waiter.end()
 
 
-def test_the_command_of_history_is_copied(standalone, pages, chrome):
+def test_the_command_of_history_is_copied(standalone, pages, chrome, hold):
     name = "it's here"
-    client = hold(standalone, name)
+    hold(standalone, name)
     page = pages(standalone)
     page.wait_for_names(name)
     page.open_lock(name)
@@ -216,15 +202,14 @@ def test_the_command_of_history_is_copied(standalone, pages, chrome):
     page.wait("document.getElementById('said').textContent === 'Copied.'")
     copied = chrome.driver.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
     assert harness.subprocess.run(["sh", "-c", f"printf '%s\\n' {copied}"], capture_output=True, text=True).stdout == f"lockbroker\nhistory\n{name}\n"
-    client.close()
 
 
 # ---- what goes wrong ----
 
-def test_the_page_says_that_the_broker_is_away_and_recovers(standalone, pages):
+def test_the_page_says_that_the_broker_is_away_and_recovers(standalone, pages, hold):
     page = pages(standalone)
     page.allow(r"status of 503|ERR_")
-    client = hold(standalone, "before")
+    hold(standalone, "before")
     page.wait_for_names("before")
     standalone.kill()
     page.wait("document.getElementById('state').textContent === 'broker away'")
@@ -233,10 +218,8 @@ def test_the_page_says_that_the_broker_is_away_and_recovers(standalone, pages):
     standalone.start()
     page.wait("document.getElementById('state').textContent === 'standalone'")
     assert page.js("document.getElementById('trouble').hidden")
-    client.close()
-    client = hold(standalone, "after")
+    hold(standalone, "after")
     page.wait_for_names("after")
-    client.close()
 
 
 def test_a_page_that_is_opened_while_the_broker_is_away_says_so_and_recovers(standalone, pages):
@@ -260,9 +243,9 @@ def test_the_page_says_that_its_server_is_gone(standalone, pages):
     assert "does not answer" in page.text("#trouble")
 
 
-def test_names_are_text(standalone, pages):
+def test_names_are_text(standalone, pages, hold):
     names = [*HOSTILE, "x" * 512]
-    client = hold(standalone, *names)
+    hold(standalone, *names)
     page = pages(standalone)
     page.wait("document.querySelectorAll('#rows .row').length === a", None, len(names))
     shown = page.names()
@@ -279,7 +262,6 @@ def test_names_are_text(standalone, pages):
         assert page.js("document.documentElement.scrollWidth <= innerWidth"), as_shown
         page.click("#back")
         page.wait("document.querySelectorAll('#rows .row').length === a", None, len(names))
-    client.close()
 
 
 # ---- how much it costs ----
@@ -303,14 +285,14 @@ next();
 """
 
 
-def test_ten_thousand_locks_are_as_easy_to_scroll_as_five_hundred(standalone, pages, chrome):
-    client = hold(standalone, *[f"lock {i:05}" for i in range(500)])
+def test_ten_thousand_locks_are_as_easy_to_scroll_as_five_hundred(standalone, pages, chrome, hold):
+    hold(standalone, *[f"lock {i:05}" for i in range(500)])
     page = pages(standalone, "/?sort=name")
     page.wait("document.getElementById('count').textContent === '500 locks'")
     few, rows = chrome.driver.execute_async_script(SCROLL)
     assert 0 < rows <= 300
 
-    more = hold(standalone, *[f"lock {i:05}" for i in range(500, 10000)])
+    hold(standalone, *[f"lock {i:05}" for i in range(500, 10000)])
     page.wait("document.getElementById('count').textContent === '10,000 locks'")
     page.js("{ document.getElementById('scroller').scrollTop = 0; }")
     page.wait("[...document.querySelectorAll('#rows .name')].some((name) => name.textContent === 'lock 00000')")
@@ -329,8 +311,6 @@ def test_ten_thousand_locks_are_as_easy_to_scroll_as_five_hundred(standalone, pa
     chrome.look(3840, 2160, "light")
     page.wait("document.querySelectorAll('#rows .row').length > 40")
     assert page.js("document.querySelectorAll('#rows .row').length") <= 300
-    client.close()
-    more.close()
 
 
 def test_rows_are_reached_also_when_an_answer_has_few_of_them(standalone, pages):
@@ -357,7 +337,7 @@ def test_of_very_many_holders_the_first_are_drawn(standalone, pages):
         client.close()
 
 
-def test_seven_windows_are_all_live_and_one_of_them_streams(standalone, pages, chrome):
+def test_seven_windows_are_all_live_and_one_of_them_streams(standalone, pages, chrome, hold):
     page = pages(standalone)
     windows = [chrome.driver.current_window_handle]
     for _ in range(6):
@@ -378,7 +358,6 @@ def test_seven_windows_are_all_live_and_one_of_them_streams(standalone, pages, c
     client.call("UNLOCK", "seen by all")
     page.wait_for_names()
     harness.wait_until(lambda: chrome.driver.execute_async_script(overview) == 1, "one stream")
-    client.close()
 
 
 # ---- how it looks ----
@@ -439,10 +418,10 @@ def test_every_text_can_be_read(standalone, pages, commands, chrome, scheme):
 
 
 @pytest.mark.parametrize("width, height", [(360, 640), (800, 600), (1280, 800), (3840, 2160)])
-def test_the_longest_waited_lock_and_its_holder_come_first_and_nothing_overflows(standalone, pages, commands, chrome, width, height):
+def test_the_longest_waited_lock_and_its_holder_come_first_and_nothing_overflows(standalone, pages, commands, chrome, width, height, hold):
     holder = commands(standalone, "zz waited", "-d", "the nightly run")
     commands(standalone, "zz waited")
-    client = hold(standalone, *[f"lock {i}" for i in range(60)], "long " * 100)
+    hold(standalone, *[f"lock {i}" for i in range(60)], "long " * 100)
     chrome.look(width, height, "light")
     page = pages(standalone)
     page.wait("document.getElementById('count').textContent === '62 locks'")
@@ -461,12 +440,11 @@ def test_the_longest_waited_lock_and_its_holder_come_first_and_nothing_overflows
     page.driver.get(page.origin + "/lock?name=" + "long%20" * 100)
     page.wait("document.getElementById('holders').innerText.includes('pid')")
     assert not page.js(OVERFLOWS)
-    client.close()
     holder.end()
 
 
-def test_what_a_reader_of_the_screen_is_told(standalone, pages):
-    client = hold(standalone, "a", "b")
+def test_what_a_reader_of_the_screen_is_told(standalone, pages, hold):
+    hold(standalone, "a", "b")
     page = pages(standalone)
     page.wait("document.querySelectorAll('#rows .row').length === 2")
     # As the browser hands it to such programs: each control, the rows, the figures and the bar have a role and a name.
@@ -484,7 +462,6 @@ def test_what_a_reader_of_the_screen_is_told(standalone, pages):
             "{ childList: true, characterData: true, subtree: true }); window.clocks = new Set(); }")
     page.wait("clocks.add(document.getElementById('totals').lastChild.innerText).size > 3", "three more seconds")
     assert page.js("announced") == 0
-    client.close()
 
 
 def test_the_policy_of_contents_is_in_force(standalone, pages):

@@ -2,8 +2,6 @@
 /* The steps of D. A step is what it does in one go; a kill may come between any two. */
 #include "tests/model/delegation_model.h"
 
-#define BROKEN(walk, rule) ((walk)->scope->broken == MODEL_##rule)
-
 static bool p_uses(const struct model *m, enum model_name name)
 {
 	bool reads = m->pc == WAITS_LOCK && m->reply == GRANTED;

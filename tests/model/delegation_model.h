@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "protocol/delegation.h"
+#include "tests/model/rules.h"
 
 /* X(name, the scope that shows what it is for, what is done instead) */
 #define MODEL_RULES(X) \
@@ -39,12 +40,7 @@
 	X(EPOCH_BY_PARITY, LOSSES, "D leaves the words as they are at a loss, and P compares one bit of the epoch") \
 	X(LOSS_KEEPS_WORD, LOSS, "D leaves the words as they are at a loss, and P does not compare the epoch")
 
-enum model_rule {
-#define X(name, scope, text) MODEL_##name,
-	MODEL_RULES(X)
-#undef X
-	MODEL_RULE_COUNT,
-};
+enum model_rule { MODEL_RULES(MODEL_RULE_NUMBER) MODEL_RULE_COUNT };
 
 /* What may happen in this search; every state of all of it at once would be too many. */
 struct model_scope {

@@ -4,8 +4,6 @@
 
 #include "tests/model/delegation_model.h"
 
-#define BROKEN(walk, rule) ((walk)->scope->broken == MODEL_##rule)
-
 struct model model_start(void)
 {
 	return (struct model){

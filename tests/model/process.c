@@ -2,8 +2,6 @@
 /* The steps of the process: those of the library, one for each thing that others can see or change. */
 #include "tests/model/delegation_model.h"
 
-#define BROKEN(walk, rule) ((walk)->scope->broken == MODEL_##rule)
-
 static bool say(struct model *m, enum model_message message, bool with_slot)
 {
 	struct model_said said = { (uint8_t)message, m->name, m->shared, with_slot };

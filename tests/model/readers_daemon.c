@@ -4,8 +4,6 @@
 
 #include "tests/model/readers_model.h"
 
-#define BROKEN(walk, rule) ((walk)->scope->broken == MODEL_##rule)
-
 struct model readers_model_start(const struct model_scope *scope)
 {
 	struct model m;

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "protocol/delegation.h"
+#include "tests/model/rules.h"
 
 /* X(name, the scope in which breaking the rule shows, what the broken model does) */
 #define MODEL_RULES(X) \
@@ -34,12 +35,7 @@
 	X(UPGRADE_IN_PLACE, MODES, "D makes a reader's grant exclusive, whoever else reads") \
 	X(MODE_NOT_COMPARED, MODES, "a process takes its word in a mode in which it was not delegated")
 
-enum model_rule {
-#define X(name, scope, text) MODEL_##name,
-	MODEL_RULES(X)
-#undef X
-	MODEL_RULE_COUNT,
-};
+enum model_rule { MODEL_RULES(MODEL_RULE_NUMBER) MODEL_RULE_COUNT };
 
 /* What may happen in this search; every state of all of it at once would be too many. */
 struct model_scope {

@@ -2,8 +2,6 @@
 /* The steps of a process: those of the library, one for each thing that others can see or change. */
 #include "tests/model/readers_model.h"
 
-#define BROKEN(walk, rule) ((walk)->scope->broken == MODEL_##rule)
-
 /* Compares as the library does, with the present contents of the process's session page. */
 static bool stands(const struct model_walk *walk, const struct model *m, const struct model_process *p, bool sees_time)
 {

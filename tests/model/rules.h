@@ -8,6 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A model's header has its rules: #define MODEL_RULES(X) X(name, the scope that shows what it is for, what is broken) ... */
+#define MODEL_RULE_NUMBER(name, scope, text) MODEL_##name,
+#define MODEL_RULE_ROW(name, scope, text) { #name, scope },
+#define BROKEN(walk, rule) ((walk)->scope->broken == MODEL_##rule)
+
 struct model_test {
 	const char *const *scopes; /* their names */
 	int scope_count;

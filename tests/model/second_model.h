@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tests/model/rules.h"
+
 /* X(name, the scope that shows what it is for, what is done instead) */
 #define MODEL_RULES(X) \
 	X(MORE_BEFORE, PLAIN, "it counts as second although more are before it") \
@@ -28,12 +30,7 @@
 	X(READER_UNCOUNTED, MODES, "readers before a writer do not count") \
 	X(ANY_WATCHED, MODES, "the end of any znode that was watched is its predecessor's")
 
-enum model_rule {
-#define X(name, scope, text) MODEL_##name,
-	MODEL_RULES(X)
-#undef X
-	MODEL_RULE_COUNT,
-};
+enum model_rule { MODEL_RULES(MODEL_RULE_NUMBER) MODEL_RULE_COUNT };
 
 enum { NUMBERS = 5, QUEUE = 6, LAG = 2, NOBODY = 0xff };
 

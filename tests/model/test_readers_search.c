@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "tests/model/readers_model.h"
-#include "tests/model/rules.h"
 #include "tests/model/search.h"
 
 enum { STATES_MAX = 1 << 22 };
@@ -88,11 +87,7 @@ static const char *search(int number, int rule, uint32_t *ret_count, bool tell)
 	return search_end(&s.search, ret_count, tell);
 }
 
-static const struct model_test_rule rules[] = {
-#define X(name, scope, text) { #name, scope },
-	MODEL_RULES(X)
-#undef X
-};
+static const struct model_test_rule rules[] = { MODEL_RULES(MODEL_RULE_ROW) };
 
 int main(int argc, char **argv)
 {

@@ -5,7 +5,6 @@
  *
  * With words of rules as arguments, e.g. `test_second_search OWN_UNANSWERED`: prints how it goes wrong.
  */
-#include "tests/model/rules.h"
 #include "tests/model/search.h"
 #include "tests/model/second_model.h"
 
@@ -58,11 +57,7 @@ static const char *search(int number, int rule, uint32_t *ret_count, bool tell)
 	return search_end(&s.search, ret_count, tell);
 }
 
-static const struct model_test_rule rules[] = {
-#define X(name, scope, text) { #name, scope },
-	MODEL_RULES(X)
-#undef X
-};
+static const struct model_test_rule rules[] = { MODEL_RULES(MODEL_RULE_ROW) };
 
 int main(int argc, char **argv)
 {

@@ -6,7 +6,6 @@
  *
  * With words of rules as arguments, e.g. `test_weak_search PAGE_END`: prints how it goes wrong.
  */
-#include "tests/model/rules.h"
 #include "tests/model/search.h"
 #include "tests/model/weak_model.h"
 
@@ -59,11 +58,7 @@ static void the_machine_reorders_what_it_may_and_nothing_else(void **state)
 	}
 }
 
-static const struct model_test_rule rules[] = {
-#define X(name, scope, text) { #name, scope },
-	MODEL_RULES(X)
-#undef X
-};
+static const struct model_test_rule rules[] = { MODEL_RULES(MODEL_RULE_ROW) };
 
 int main(int argc, char **argv)
 {

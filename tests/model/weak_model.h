@@ -74,6 +74,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tests/model/rules.h"
+
 /* X(name, the scope that shows what it is for, what is broken) */
 #define MODEL_RULES(X) \
 	X(GRANT, TERMS, "the word of a grant is stored without release") \
@@ -99,12 +101,7 @@
 	X(BUSY, SAVED, "there is no fence after a connection was marked as busy") \
 	X(NOT_BUSY, SAVED, "a connection is marked as not busy without release")
 
-enum model_rule {
-#define X(name, scope, text) MODEL_##name,
-	MODEL_RULES(X)
-#undef X
-	MODEL_RULE_COUNT,
-};
+enum model_rule { MODEL_RULES(MODEL_RULE_NUMBER) MODEL_RULE_COUNT };
 
 enum { TERMS, PROOF, HANDED_ON, READERS, PAGE, MOVED, GRANTED, RECALLED, LEDGER, SAVED, SCOPES };
 

@@ -123,3 +123,9 @@ class Kept(harness.Daemon):
         for number in list(self.kept):
             self.drop(number)
         return wrong
+
+
+def kept(how, request, daemons, root, **conf):
+    """A daemon with this keeper, "standalone" or not."""
+    zk = () if how == "standalone" else (request.getfixturevalue("zk"), root)
+    return daemons(*zk, kind=Kept, **conf)

@@ -843,3 +843,12 @@ class Client:
 def encode(*words):
     words = [w if isinstance(w, bytes) else str(w).encode() for w in words]
     return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words)
+
+
+def lock_many(client, names):
+    """In few messages."""
+    for start in range(0, len(names), 500):
+        part = names[start:start + 500]
+        client.send_raw(b"".join(encode("LOCK", name) for name in part))
+        for name in part:
+            assert isinstance(client.reply(), int), name

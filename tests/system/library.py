@@ -15,12 +15,26 @@ def compile_with_library(source, program, *options):
     return str(program)
 
 
+def compile_shim(text, folder):
+    """A library to be loaded first, of that source."""
+    source, shim = folder / "shim.c", folder / "shim.so"
+    source.write_text(text)
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O1", "-o", shim, source, "-ldl"], check=True)
+    return str(shim)
+
+
 class Program:
     """The program of library_test.c: do() gives a line and gets one."""
 
     def __init__(self, path, daemon_socket, under=()):
         self.process = harness.spawn([*under, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                      text=True, bufsize=1, env=os.environ | {"LOCKBROKER_SOCKET": daemon_socket})
+
+    def open(self, handles=1):
+        """So many of them, from 0 on; returns the program."""
+        for number in range(handles):
+            assert self.do(f"open {number}") == "OK 0"
+        return self
 
     def tell(self, line):
         self.process.stdin.write(line + "\n")

@@ -58,5 +58,9 @@ async def until(condition, what):
         await asyncio.sleep(0.01)  # as there: nothing can wake it
 
 
+def run(coroutine):
+    return asyncio.run(asyncio.wait_for(coroutine, harness.PATIENCE))
+
+
 def wait_free(daemon, name="a"):
     harness.wait_until(lambda: is_free(daemon, name), f"{name} to be free")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Directories in which many wait already, and a link to their server that can be made slow."""
 
+import contextlib
+
 import kazoo.client
 
 import harness
@@ -29,6 +31,19 @@ def fill(k, root, names, contenders):
             asked.append(t.commit_async())
         for a in asked:
             assert not any(isinstance(made, Exception) for made in a.get(timeout=harness.PATIENCE))
+
+
+@contextlib.contextmanager
+def crowded(names, contenders):
+    """A server with that below /q, and a connection to it."""
+    server = harness.Zookeeper(jvm=("-Xmx512m",))
+    with contextlib.ExitStack() as stack:
+        stack.callback(server.end)
+        k = connect(server)
+        stack.callback(k.close)
+        stack.callback(k.stop)
+        fill(k, "/q", names, contenders)
+        yield server, k
 
 
 def free(k, path):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the tests of several folders, whose conftest.py has pytest take this file as a plugin."""
 
+import contextlib
 import signal
 import threading
 
@@ -31,15 +32,31 @@ def no_hang():
 
 @pytest.fixture
 def daemons():
-    """Makes daemons; they end with the test, and must end well."""
+    """Makes daemons; they end with the test, and must end well. `start`: whether it starts at once; `has_session`: whether it
+    gets a session, where that is not as usual."""
     made = []
 
-    def make(*args, **options):
-        made.append(harness.Daemon(*args, **options, wait=False))
-        made[-1].start()
+    def make(*args, kind=harness.Daemon, start=True, has_session=None, **options):
+        made.append(kind(*args, **options, wait=False))
+        if has_session is not None:
+            made[-1].has_session = has_session
+        if start:
+            made[-1].start()
         return made[-1]
 
     make.list = made
     yield make
     wrong = [complaint for complaint in (d.end() for d in made) if complaint]
     assert not wrong, "\n\n".join(wrong)
+
+
+@pytest.fixture
+def ending():
+    """Of what is passed to it, each ends with the test, the latest first; it is returned."""
+    with contextlib.ExitStack() as stack:
+
+        def keep(made):
+            stack.callback(made.end)
+            return made
+
+        yield keep

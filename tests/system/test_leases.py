@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Grants that end by themselves: LEASE and RENEW, as pushes, as events, and between hosts."""
 
-import signal
 import time
 
 import redis
+
+from mishaps import stopped
 
 
 def test_a_lease_ends_for_another_host(two_hosts, clients):
@@ -17,11 +18,10 @@ def test_a_lease_ends_for_another_host(two_hosts, clients):
 def test_a_daemon_that_was_stopped_beyond_a_lease_takes_it_back_first(standalone, clients):
     a, b = clients(standalone), clients(standalone)
     token = a.call("LOCK", "a", "LEASE", 300)
-    standalone.signal(signal.SIGSTOP)
-    a.send("VALID", "a")
-    b.send("LOCK", "a", "WAIT", 0)
-    time.sleep(0.5)  # only time is beyond it: nothing happens in a daemon that is stopped
-    standalone.signal(signal.SIGCONT)
+    with stopped(standalone):
+        a.send("VALID", "a")
+        b.send("LOCK", "a", "WAIT", 0)
+        time.sleep(0.5)  # only time is beyond it: nothing happens in a daemon that is stopped
     assert b.reply() > token
     assert a.push() == ["lost", "a", token, "lease"]
     assert a.reply() == 0

@@ -2,9 +2,9 @@
 """What cannot be used as a ZooKeeper server: each kind has a clear line in the log and in INFO, is tried again less and
 less often and never in step, and is forgotten as soon as something better answers."""
 
+import functools
 import re
 import shutil
-import signal
 import struct
 import time
 
@@ -14,6 +14,7 @@ import pytest
 import fakezk
 import harness
 from harness import FAST, FAST_TICK_MS, ROOMY
+from mishaps import standing_still
 
 LIARS = {
     "http": (b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nyou are not speaking HTTP\r\n", "is no ZooKeeper server"),
@@ -28,30 +29,14 @@ LIARS = {
 
 
 @pytest.fixture
-def liars():
-    made = []
-
-    def make(kind, *args):
-        made.append(kind(*args))
-        return made[-1]
-
-    yield make
-    for liar in made:
-        liar.end()
+def liars(ending):
+    return lambda kind, *args: ending(kind(*args))
 
 
 @pytest.fixture
 def lonely(daemons):
     """A daemon that gets no session."""
-
-    def make(zk, **options):
-        d = harness.Daemon(zk, wait=False, **options)
-        d.has_session = False
-        daemons.list.append(d)
-        d.start()
-        return d
-
-    return make
+    return functools.partial(daemons, has_session=False)
 
 
 def gaps(liar):
@@ -142,13 +127,11 @@ def test_a_server_that_is_behind_cannot_end_a_session(own_zk, liars, daemons, cl
                 zookeeper__session_timeout_ms=40000, host="alpha")
     c, other = clients(d), clients(d)
     token, session = c.call("LOCK", "a"), d.info()["session_id"]
-    d.signal(signal.SIGSTOP)
-    harness.wait_until(lambda: d.state() == "T", "the daemon to stand still")
-    if asked == "before":
-        other.send("LOCK", "b")
-    front.shut()
-    back.is_open = True
-    d.signal(signal.SIGCONT)
+    with standing_still(d):
+        if asked == "before":
+            other.send("LOCK", "b")
+        front.shut()
+        back.is_open = True
     harness.wait_until(lambda: len(back.seen) >= 2, "it to be tried")
     assert all(zxid > 0 for zxid, _ in back.seen)
     front.is_open = True

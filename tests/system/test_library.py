@@ -13,16 +13,16 @@ import pytest
 
 import harness
 import pages
+from fakebroker import HELLO
 from harness import FAST, FAST_TICK_MS
 from library import compile_with_library, token_of
+from mishaps import kill_and_start, stopped
 
 OPERATORS = True  # see clients of conftest.py
 
 
 def test_lock_unlock_try_valid(broker, programs):
-    p = programs(broker.socket)
-    assert p.do("open 0") == "OK 0"
-    assert p.do("open 1") == "OK 0"
+    p = programs(broker.socket).open(2)
     first = token_of(p.do("lock 0 orders/42"))
     assert first > 0
     assert token_of(p.do("lock 0 orders/42")) == first
@@ -40,8 +40,7 @@ def test_lock_unlock_try_valid(broker, programs):
 
 
 def test_errors_are_sentences(standalone, programs):
-    p = programs(standalone.socket)
-    assert p.do("open 0") == "OK 0"
+    p = programs(standalone.socket).open()
     assert re.fullmatch(r"[A-Z].+\.", p.do("error 0"))
     for line, word in (("lock 0 ..", "BADNAME"), (f"lock 0 {'x' * 600}", "BADNAME"), ("unlock 0 a", "NOTHELD"),
                        ("command 0 NONSENSE", "REFUSED"), ("command 0", "REFUSED")):
@@ -54,8 +53,7 @@ def test_errors_are_sentences(standalone, programs):
 @pytest.mark.parametrize("first", range(3))
 def test_a_sentence_that_is_cut_ends_with_a_whole_character(standalone, programs, clients, first):
     """hear() decodes it."""
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     name = first * "x" + 170 * "€"
     clients(standalone).call("LOCK", name)
     assert p.do(f"try 0 {name}").startswith(f"TAKEN The lock {name[:160]}")
@@ -72,8 +70,7 @@ def test_a_sentence_that_is_cut_ends_with_a_whole_character(standalone, programs
 ])
 def test_a_text_of_any_length_costs_nothing_that_is_held(standalone, programs, line, word):
     """The daemon ends a connection that sends it a request without end."""
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     p.do("lock 0 a")
     assert p.do(line.replace("LONG", 100_000 * "x")).startswith(word + " ")
     assert p.do("command 0 PING") == "'PONG'"
@@ -93,8 +90,7 @@ def test_no_daemon(programs, tmp_path):
 
 
 def test_commands_and_replies(standalone, programs):
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     assert p.do("command 0 PING") == "'PONG'"
     assert p.do("command 0 ECHO hello") == "'hello'"
     assert p.do("command 0 CLIENT GETNAME") == "nil"
@@ -123,9 +119,7 @@ def test_signals_interrupt_nothing(broker, programs, clients):
 def test_signals_do_not_make_an_open_wait_for_ever(programs, tmp_path):
     path = str(tmp_path / "s")
     waiting = []
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(path)
-        listener.listen(0)
+    with socket.create_server(path, family=socket.AF_UNIX, backlog=0):
         try:
             while True:
                 waiting.append(socket.socket(socket.AF_UNIX))
@@ -151,8 +145,7 @@ def test_who_waits_sleeps_once(standalone, programs, clients):
         return int(status("voluntary_ctxt_switches"))
 
     c = clients(standalone)
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     counts = []
     for _ in range(15):
         c.call("LOCK", "a")
@@ -167,38 +160,33 @@ def test_who_waits_sleeps_once(standalone, programs, clients):
 
 
 def test_a_hung_daemon_does_not_hang_a_timed_call(standalone, programs):
-    p = programs(standalone.socket)
-    p.do("open 0")
-    p.do("open 1")
+    p = programs(standalone.socket).open(2)
     p.do("patience 0 200")
     p.do("patience 1 200")
-    standalone.signal(signal.SIGSTOP)
-    began = time.monotonic()
-    assert p.do("timeout 0 a 300").startswith("CONNECTION ")
-    assert 0.499 <= time.monotonic() - began < harness.PATIENCE  # the library counts whole milliseconds
-    assert p.do("timeout 1 a 0").startswith("CONNECTION ")
-    assert p.do("fd 0") == "-1"
-    standalone.signal(signal.SIGCONT)
+    with stopped(standalone):
+        began = time.monotonic()
+        assert p.do("timeout 0 a 300").startswith("CONNECTION ")
+        assert 0.499 <= time.monotonic() - began < harness.PATIENCE  # the library counts whole milliseconds
+        assert p.do("timeout 1 a 0").startswith("CONNECTION ")
+        assert p.do("fd 0") == "-1"
 
 
 def test_the_proof_runs_out_also_while_the_daemon_hangs(own_zk, daemons, programs):
-    d = daemons(own_zk(tick_ms=harness.FAST_TICK_MS), **harness.FAST)
-    p = programs(d.socket)
-    p.do("open 0")
+    d = daemons(own_zk(tick_ms=FAST_TICK_MS), **FAST)
+    p = programs(d.socket).open()
     token_of(p.do("lock 0 a"))
     assert 0 < int(p.do("valid 0 a").split()[1]) <= 2000
     assert p.do("valid 0 b") == "OK 0"
-    d.signal(signal.SIGSTOP)
-    stopped = time.monotonic()
+    with stopped(d):
+        began = time.monotonic()
 
-    def has_run_out():
-        asked = time.monotonic()
-        left = p.do("valid 0 a")
-        assert left == "OK 0" or asked - stopped <= 2.1
-        return left == "OK 0"
+        def has_run_out():
+            asked = time.monotonic()
+            left = p.do("valid 0 a")
+            assert left == "OK 0" or asked - began <= 2.1
+            return left == "OK 0"
 
-    harness.wait_until(has_run_out, "the proof to run out")
-    d.signal(signal.SIGCONT)
+        harness.wait_until(has_run_out, "the proof to run out")
     assert p.do("event 0 10000").startswith(("JEOPARDY", "LOST a"))
     # Awake again, the session may be proven anew; the grant stays void.
     harness.wait_until(lambda: d.info("session")["session_state"] == "safe", "a session")
@@ -207,8 +195,7 @@ def test_the_proof_runs_out_also_while_the_daemon_hangs(own_zk, daemons, program
 
 def test_without_the_page_the_daemon_is_asked(standalone, programs):
     os.unlink(os.path.join(standalone.dir, "session"))
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     token_of(p.do("lock 0 a"))
     assert int(p.do("valid 0 a").split()[1]) > 0
     p.do("unlock 0 a")
@@ -218,16 +205,14 @@ def test_without_the_page_the_daemon_is_asked(standalone, programs):
 def test_the_page_of_another_daemon_is_not_believed(daemons, programs):
     """Its path leads elsewhere, as in another mount namespace."""
     mine, other = daemons(), daemons()
-    a = programs(mine.socket)
     os.replace(f"{mine.dir}/session", f"{mine.dir}/hidden")
     os.symlink(f"{other.dir}/session", f"{mine.dir}/session")
-    a.do("open 0")
+    a = programs(mine.socket).open()
     token_of(a.do("lock 0 x"))
     assert token_of(a.do("valid 0 x")) > 0
     a.do("patience 0 300")
-    mine.signal(signal.SIGSTOP)
-    answer = a.do("valid 0 x")
-    mine.signal(signal.SIGCONT)
+    with stopped(mine):
+        answer = a.do("valid 0 x")
     assert answer.startswith("CONNECTION"), "it must be asked, for nothing else knows"
 
 
@@ -242,8 +227,7 @@ def test_a_handle_leaves_nothing_behind(standalone, tmp_path):
 
 def test_options_of_another_size(standalone, programs):
     """Those of a newer program count as far as they are known; what is not set does not matter, what is set does."""
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     token_of(p.do("grown 0 a 0"))
     assert p.do("grown 0 b 1").startswith("REFUSED An option is set that liblockbroker 0.")
     for size in (0, 8, -1, 1 << 20):
@@ -254,8 +238,7 @@ def test_options_of_another_size(standalone, programs):
 
 
 def test_a_daemon_that_ends_is_an_error_not_a_signal(standalone, programs):
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     p.do("patience 0 100")
     token = token_of(p.do("lock 0 a"))
     standalone.kill()
@@ -267,29 +250,26 @@ def test_a_daemon_that_ends_is_an_error_not_a_signal(standalone, programs):
 
 
 def test_events(own_zk, daemons, programs):
-    zk = own_zk(tick_ms=harness.FAST_TICK_MS)
-    d = daemons(zk, **harness.FAST)
-    p = programs(d.socket)
-    p.do("open 0")
+    zk = own_zk(tick_ms=FAST_TICK_MS)
+    d = daemons(zk, **FAST)
+    p = programs(d.socket).open()
     token = token_of(p.do("lock 0 a"))
     assert p.do("event 0 0").startswith("NONE ")
-    zk.signal(signal.SIGSTOP)
-    answer = p.do("event 0 10000")
-    assert re.fullmatch(r"JEOPARDY  0 \d+ ", answer) and int(answer.split()[2]) > 0
-    # The loss arrives while another call waits, and is kept.
-    assert p.do("timeout 0 b 2500").startswith("UNAVAILABLE ")
-    assert p.do("event 0 -1") == f"LOST a {token} 0 session"
-    assert p.do("event 0 0").startswith("NONE ")
-    assert p.do("valid 0 a") == "OK 0"
-    zk.signal(signal.SIGCONT)
+    with stopped(zk):
+        answer = p.do("event 0 10000")
+        assert re.fullmatch(r"JEOPARDY  0 \d+ ", answer) and int(answer.split()[2]) > 0
+        # The loss arrives while another call waits, and is kept.
+        assert p.do("timeout 0 b 2500").startswith("UNAVAILABLE ")
+        assert p.do("event 0 -1") == f"LOST a {token} 0 session"
+        assert p.do("event 0 0").startswith("NONE ")
+        assert p.do("valid 0 a") == "OK 0"
     assert p.do("unlock 0 a").startswith("LOST ")
     assert p.do("unlock 0 a").startswith("NOTHELD ")
     token_of(p.do("timeout 0 a 20000"))
 
 
 def test_a_lock_is_asked_for_and_taken(standalone, programs, clients):
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     token = token_of(p.do("lock 0 a"))
     operator = clients(standalone)
     assert operator.call("REVOKE", "a", "please") == 1
@@ -300,8 +280,7 @@ def test_a_lock_is_asked_for_and_taken(standalone, programs, clients):
 
 
 def test_a_stopping_daemon_asks_for_its_locks(standalone, programs):
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     token = token_of(p.do("lock 0 a"))
     standalone.signal(signal.SIGTERM)
     assert p.do("event 0 10000") == f"REVOKE a {token} 0 stopping"
@@ -311,15 +290,13 @@ def test_a_stopping_daemon_asks_for_its_locks(standalone, programs):
 
 
 def test_unlock_does_not_wait(standalone, programs, clients):
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     for _ in range(20):
         token_of(p.do("lock 0 a"))
-    standalone.signal(signal.SIGSTOP)
-    for _ in range(16):
-        assert p.do("unlock 0 a") == "OK 0"
-    assert int(p.do("valid 0 a").split()[1]) > 0
-    standalone.signal(signal.SIGCONT)
+    with stopped(standalone):
+        for _ in range(16):
+            assert p.do("unlock 0 a") == "OK 0"
+        assert int(p.do("valid 0 a").split()[1]) > 0
     for _ in range(3):
         assert p.do("unlock 0 a") == "OK 0"
     c = clients(standalone)
@@ -331,33 +308,28 @@ def test_unlock_does_not_wait(standalone, programs, clients):
 
 
 def test_unlocks_that_are_not_answered_are_bounded(standalone, programs):
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     for _ in range(17):
         token_of(p.do("lock 0 a"))
     p.do("patience 0 200")
-    standalone.signal(signal.SIGSTOP)
-    for _ in range(16):
-        assert p.do("unlock 0 a") == "OK 0"
-    assert p.do("unlock 0 a").startswith("CONNECTION ")
-    standalone.signal(signal.SIGCONT)
+    with stopped(standalone):
+        for _ in range(16):
+            assert p.do("unlock 0 a") == "OK 0"
+        assert p.do("unlock 0 a").startswith("CONNECTION ")
 
 
 def test_unlock_waits_when_told_so(standalone, programs):
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     p.do("deferred 0 0")
     token_of(p.do("lock 0 a"))
     p.do("patience 0 200")
-    standalone.signal(signal.SIGSTOP)
-    assert p.do("unlock 0 a").startswith("CONNECTION ")
-    standalone.signal(signal.SIGCONT)
+    with stopped(standalone):
+        assert p.do("unlock 0 a").startswith("CONNECTION ")
 
 
 def test_answers_to_unlocks_are_taken_by_whatever_comes_next(broker, programs, clients):
-    p = programs(broker.socket)
+    p = programs(broker.socket).open()
     c = clients(broker)
-    p.do("open 0")
     for following, expected in (("command 0 ECHO b", "'b'"), ("event 0 50", "NONE No event arrived within 50 ms."),
                                 ("valid 0 a", "OK 0"), ("unlock 0 a", "NOTHELD "), ("try 0 b", "OK 0"),
                                 ("lock 0 ..", "BADNAME "), ("close 0", "OK")):
@@ -368,8 +340,7 @@ def test_answers_to_unlocks_are_taken_by_whatever_comes_next(broker, programs, c
 
 
 def test_a_child_that_closes_its_copy_changes_nothing(broker, programs, clients):
-    p, c = programs(broker.socket), clients(broker)
-    p.do("open 0")
+    p, c = programs(broker.socket).open(), clients(broker)
     token_of(p.do("lock 0 a"))
     token_of(p.do("lock 0 b"))
     assert p.do("unlock 0 b") == "OK 0"  # its answer is still to come
@@ -386,10 +357,9 @@ def test_who_closes_before_his_unlock_is_read_has_unlocked(broker, programs, cli
         p.do("open 0")
         token_of(p.do("lock 0 a"))
         token_of(p.do("lock 0 b"))
-        broker.signal(signal.SIGSTOP)
-        assert p.do("unlock 0 a") == "OK 0"
-        assert p.do(end) == "OK"
-        broker.signal(signal.SIGCONT)
+        with stopped(broker):
+            assert p.do("unlock 0 a") == "OK 0"
+            assert p.do(end) == "OK"
         assert c.call("LOCK", "a") > 0 and c.call("UNLOCK", "a") == 0
         assert (c.call("LOCK", "b", "WAIT", 0) is None) == (end == "fork 0")
         if end == "close 0":
@@ -401,13 +371,11 @@ def test_who_closes_before_his_unlock_is_read_has_unlocked(broker, programs, cli
 @pytest.mark.parametrize("of_zookeeper", [False, True], ids=["standalone", "zookeeper"])
 def test_an_unlock_that_the_daemon_did_not_live_to_read(daemons, own_zk, programs, of_zookeeper):
     broker = daemons(own_zk(tick_ms=FAST_TICK_MS), **FAST) if of_zookeeper else daemons()
-    p = programs(broker.socket)
-    p.do("open 0")
+    p = programs(broker.socket).open()
     token_of(p.do("lock 0 a"))
     broker.signal(signal.SIGSTOP)
     assert p.do("unlock 0 a") == "OK 0"
-    broker.kill()
-    broker.start()
+    kill_and_start(broker)
     assert p.do("try 0 b") == "OK 0"
     assert p.do("open 1") == "OK 0"
     token_of(p.do("timeout 1 a 20000"))
@@ -415,9 +383,7 @@ def test_an_unlock_that_the_daemon_did_not_live_to_read(daemons, own_zk, program
 
 
 def test_signals_and_unlocks_that_are_not_waited_for(broker, programs):
-    p = programs(broker.socket)
-    p.do("open 0")
-    p.do("open 1")
+    p = programs(broker.socket).open(2)
     assert p.do("interrupt") == "OK"
     for i in range(200):
         token_of(p.do(f"lock {i % 2} a"))
@@ -427,30 +393,21 @@ def test_signals_and_unlocks_that_are_not_waited_for(broker, programs):
     assert p.do("timeout 1 a 0").startswith("OK ")
 
 
-def lose_unseen(broker, zk, root, name):
+def lose_unseen(broker, k, root, name):
     """An operator deletes the znode of a lock that is held; its holder has not read of it yet."""
-    import kazoo.client
-
-    k = kazoo.client.KazooClient(hosts=zk.address)
-    k.start()
-    try:
-        (znode,) = k.get_children(f"{root}/{name}")
-        k.delete(f"{root}/{name}/{znode}")
-    finally:
-        k.stop()
-        k.close()
+    (znode,) = k.get_children(f"{root}/{name}")
+    k.delete(f"{root}/{name}/{znode}")
     with broker.client() as c:
         harness.wait_until(lambda: not c.call("HOLDERS", name), "the loss")
 
 
-def test_an_unlock_that_fails_later_is_told_by_the_next_call(daemons, zk, root, programs, clients):
-    d = daemons(zk, root)
+def test_an_unlock_that_fails_later_is_told_by_the_next_call(daemons, zk, root, programs, clients, kazoo_client):
+    d, k = daemons(zk, root), kazoo_client(zk)
     c = clients(d)
-    p = programs(d.socket)
-    p.do("open 0")
+    p = programs(d.socket).open()
     for following in ("lock 0 b", "timeout 0 b 20000", "try 0 b"):
         token_of(p.do("lock 0 a"))
-        lose_unseen(d, zk, root, "a")
+        lose_unseen(d, k, root, "a")
         assert p.do("unlock 0 a") == "OK 0"
         assert p.do(following).startswith("LOST Unlocking a: ")
         assert token_of(p.do("valid 0 b")) == 0
@@ -461,7 +418,7 @@ def test_an_unlock_that_fails_later_is_told_by_the_next_call(daemons, zk, root, 
     # An unlock tells it as well, and has unlocked.
     token_of(p.do("lock 0 b"))
     token_of(p.do("lock 0 a"))
-    lose_unseen(d, zk, root, "a")
+    lose_unseen(d, k, root, "a")
     assert p.do("unlock 0 a") == "OK 0"
     assert p.do("command 0 PING") == "'PONG'"
     assert p.do("unlock 0 b").startswith("LOST Unlocking a: ")
@@ -474,7 +431,7 @@ def test_an_unlock_that_fails_later_is_told_by_the_next_call(daemons, zk, root, 
         if last == "lock 0 e":
             assert p.do("lock_all 0 2 b d wait 20000").startswith("OK ")
         token_of(p.do("timeout 0 a 20000"))
-        lose_unseen(d, zk, root, "a")
+        lose_unseen(d, k, root, "a")
         assert p.do("unlock 0 a") == "OK 0"
         if last == "lock 0 e":
             assert p.do("unlock_all 0 2 b d") == "OK 0"
@@ -486,20 +443,19 @@ def test_an_unlock_that_fails_later_is_told_by_the_next_call(daemons, zk, root, 
     # What fails by itself says that first, and the late failure stays for the next.
     assert re.fullmatch(r"LOST a \d+ 0 .*", p.do("event 0 0"))
     token_of(p.do("lock 0 a"))
-    lose_unseen(d, zk, root, "a")
+    lose_unseen(d, k, root, "a")
     assert p.do("unlock 0 a") == "OK 0"
     assert p.do("try 0 b").startswith("TAKEN ")
     assert p.do("lock 0 a").startswith("LOST Unlocking a: ")
     token_of(p.do("lock 0 a"))
 
 
-def test_every_level_of_a_lost_lock_is_gone(daemons, zk, root, programs):
-    d = daemons(zk, root)
-    p = programs(d.socket)
-    p.do("open 0")
+def test_every_level_of_a_lost_lock_is_gone(daemons, zk, root, programs, kazoo_client):
+    d, k = daemons(zk, root), kazoo_client(zk)
+    p = programs(d.socket).open()
     token_of(p.do("lock 0 a"))
     token_of(p.do("lock 0 a"))
-    lose_unseen(d, zk, root, "a")
+    lose_unseen(d, k, root, "a")
     assert p.do("unlock 0 a") == "OK 0"
     assert p.do("command 0 PING") == "'PONG'"
     assert p.do("valid 0 a") == "OK 0"
@@ -512,9 +468,7 @@ class Impostor:
     """A server that answers as it is told, to show the library nonsense."""
 
     def __init__(self, path, answers):
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(path)
-        self.listener.listen()
+        self.listener = socket.create_server(path, family=socket.AF_UNIX)
         self.answers = answers
         self.thread = threading.Thread(target=self.serve)
         self.thread.start()
@@ -532,7 +486,20 @@ class Impostor:
         self.listener.close()
 
 
-HELLO = b"%1\r\n+server\r\n+lockbroker\r\n"
+@pytest.fixture
+def deceived(programs, tmp_path):
+    """Makes a program that such a server answers so, which closes its handle in the end."""
+    made = []
+
+    def make(*answers):
+        impostor = Impostor(str(tmp_path / "s"), answers)
+        made.append((impostor, programs(str(tmp_path / "s"))))
+        return made[-1][1]
+
+    yield make
+    for impostor, p in made:
+        p.do("close 0")
+        impostor.end()
 
 
 @pytest.mark.parametrize("answers, line, expected", [
@@ -547,14 +514,8 @@ HELLO = b"%1\r\n+server\r\n+lockbroker\r\n"
     ([HELLO, b"*-7\r\n"], "lock 0 a", "CONNECTION "),
     ([HELLO, b"*1\r\n" * 1000], "lock 0 a", "CONNECTION "),
 ])
-def test_whatever_answers_is_not_trusted(programs, tmp_path, answers, line, expected):
-    path = str(tmp_path / "s")
-    impostor = Impostor(path, answers)
-    p = programs(path)
-    assert p.do("open 0") == "OK 0"
-    assert p.do(line).startswith(expected)
-    p.do("close 0")
-    impostor.end()
+def test_whatever_answers_is_not_trusted(deceived, answers, line, expected):
+    assert deceived(*answers).open().do(line).startswith(expected)
 
 
 @pytest.mark.parametrize("answers, expected", [
@@ -562,32 +523,23 @@ def test_whatever_answers_is_not_trusted(programs, tmp_path, answers, line, expe
     ([b"HTTP/1.1 400 Bad Request\r\n"], "CONNECTION "),
     ([], "CONNECTION "),
 ])
-def test_a_refusal_at_open_is_told(programs, tmp_path, answers, expected):
-    path = str(tmp_path / "s")
-    impostor = Impostor(path, answers)
-    p = programs(path)
+def test_a_refusal_at_open_is_told(deceived, answers, expected):
+    p = deceived(*answers)
     assert p.do("open 0").startswith(expected)
     assert p.do("fd 0") == "-1"
-    p.do("close 0")
-    impostor.end()
 
 
 @pytest.mark.parametrize("said, believed", [("right", True), ("0" * 32, False), ("", False), (None, False)])
-def test_a_page_is_believed_when_its_id_is_said(standalone, programs, tmp_path, said, believed):
+def test_a_page_is_believed_when_its_id_is_said(standalone, deceived, said, believed):
     with standalone.client() as c:
         page, right = c.hello["session_page"], c.hello["session_page_id"]
     with open(page, "rb") as f:
         assert f.read()[40:56].hex() == right
     words = ["session_page", page, *([] if said is None else ["session_page_id", said.replace("right", right)])]
     hello = f"%{len(words) // 2}\r\n" + "".join(f"${len(w)}\r\n{w}\r\n" for w in words)
-    path = str(tmp_path / "s")
-    impostor = Impostor(path, [hello.encode(), b":7\r\n", *([] if believed else [b":5\r\n"])])
-    p = programs(path)
-    assert p.do("open 0") == "OK 0"
+    p = deceived(hello.encode(), b":7\r\n", *([] if believed else [b":5\r\n"])).open()
     assert p.do("lock 0 a") == "OK 7"
     assert (p.do("valid 0 a") == "OK 5") != believed
-    p.do("close 0")
-    impostor.end()
 
 
 def test_only_its_own_names_are_visible():
@@ -610,24 +562,32 @@ def test_it_needs_nothing_but_libc():
         ["readelf", "-d", harness.program("liblockbroker.so.1")], capture_output=True, text=True, check=True).stdout)
 
 
-def test_the_example_of_ten_lines_works(standalone, tmp_path):
+@pytest.fixture
+def settle(tmp_path):
+    """Runs a program of that code with that socket."""
+
+    def run(code, path):
+        (tmp_path / "settle.c").write_text(code)
+        program = compile_with_library(tmp_path / "settle.c", tmp_path / "settle", harness.program("liblockbroker.a"))
+        return subprocess.run([program], env=os.environ | {"LOCKBROKER_SOCKET": path}, capture_output=True, text=True)
+
+    return run
+
+
+def test_the_example_of_ten_lines_works(standalone, settle):
     (code,) = pages.claimed("docs/CLIENTS.md", __file__, "c")
-    (tmp_path / "settle.c").write_text(code)
-    settle = compile_with_library(tmp_path / "settle.c", tmp_path / "settle", harness.program("liblockbroker.a"))
-    done = subprocess.run([settle], env=os.environ | {"LOCKBROKER_SOCKET": standalone.socket}, capture_output=True,
-                          text=True)
+    done = settle(code, standalone.socket)
     assert re.fullmatch(r"settling with token \d+\n", done.stdout) and done.stderr == ""
 
 
-def test_the_example_of_the_manual_works(standalone, tmp_path):
+def test_the_example_of_the_manual_works(standalone, tmp_path, settle):
     (code,) = pages.claimed("client-lib/man/liblockbroker.3", __file__)
-    (tmp_path / "settle.c").write_text(
+    code = (
         "#include <inttypes.h>\n#include <lockbroker.h>\n#include <stdio.h>\n\n"
         "static void settle(int order, int64_t token)\n{\n\tprintf(\"%d %\" PRId64 \"\\n\", order, token);\n}\n\n"
         f"int main(void)\n{{\n{code}\treturn 0;\n}}\n")
-    settle = compile_with_library(tmp_path / "settle.c", tmp_path / "settle", harness.program("liblockbroker.a"))
     for path, said in (standalone.socket, r"42 [1-9]\d*\n"), (str(tmp_path / "none"), ""):
-        done = subprocess.run([settle], env=os.environ | {"LOCKBROKER_SOCKET": path}, capture_output=True, text=True)
+        done = settle(code, path)
         assert re.fullmatch(said, done.stdout) and bool(done.stderr) != bool(said), done
 
 

@@ -29,8 +29,7 @@ def assert_nothing_is_left(c, *names):
 
 def test_the_only_one_that_is_free_is_taken_at_once(broker, programs, clients):
     c = clients(broker)
-    p = programs(broker.socket)
-    p.do("open 0")
+    p = programs(broker.socket).open()
     for free in range(3):
         names = [name for i, name in enumerate("abc") if i != free]
         c.call("MLOCK", 2, *names, "WAIT", harness.PATIENCE * 1000)
@@ -43,8 +42,7 @@ def test_the_only_one_that_is_free_is_taken_at_once(broker, programs, clients):
 
 def test_the_first_grant_wins_and_nothing_is_left_of_the_others(broker, programs, clients):
     c = clients(broker)
-    p = programs(broker.socket)
-    p.do("open 0")
+    p = programs(broker.socket).open()
     for index, name in enumerate("abc"):
         c.call("MLOCK", 3, *"abc", "WAIT", harness.PATIENCE * 1000)
         p.tell("lock_any 0 3 a b c")
@@ -61,8 +59,7 @@ def test_the_first_grant_wins_and_nothing_is_left_of_the_others(broker, programs
 def test_surplus_grants_are_released_unseen(broker, programs, clients):
     """All become free at the same time: with one message."""
     c = clients(broker)
-    p = programs(broker.socket)
-    p.do("open 0")
+    p = programs(broker.socket).open()
     for _ in range(20):
         c.call("MLOCK", 4, *"abcd", "WAIT", harness.PATIENCE * 1000)
         p.tell("lock_any 0 4 a b c d")
@@ -79,8 +76,7 @@ def test_surplus_grants_are_released_unseen(broker, programs, clients):
 def test_what_is_not_had_in_time_leaves_nothing(broker, programs, clients):
     c = clients(broker)
     c.call("MLOCK", 2, *"ab", "WAIT", harness.PATIENCE * 1000)
-    p = programs(broker.socket)
-    p.do("open 0")
+    p = programs(broker.socket).open()
     for wait in 0, 50:
         assert p.do(f"lock_any 0 2 a b wait {wait}") == "TAKEN Each of the 2 locks is held by somebody else."
         assert_nothing_is_left(c, *"ab")
@@ -93,8 +89,7 @@ def test_a_name_that_is_refused_withdraws_the_others(daemons, zk, root, programs
     c = clients(d)
     c.call("MLOCK", 2, *"ab", "WAIT", harness.PATIENCE * 1000)
     c.call("ACQUIRE", "s", "LIMIT", 1)
-    p = programs(d.socket)
-    p.do("open 0")
+    p = programs(d.socket).open()
     assert p.do("lock_any 0 3 a b s").startswith("MISMATCH ")
     assert p.do("lock_any 0 2 a .").startswith("BADNAME ")
     assert p.do("lock_any 0 2 a a").startswith("REFUSED The name is given twice: a")
@@ -106,18 +101,17 @@ def test_a_name_that_is_refused_withdraws_the_others(daemons, zk, root, programs
     assert p.do("event 0 0").startswith("NONE ")
 
 
-def test_other_events_are_kept_in_their_order(daemons, zk, root, programs, clients):
-    d = daemons(zk, root)
+def test_other_events_are_kept_in_their_order(daemons, zk, root, programs, clients, kazoo_client):
+    d, k = daemons(zk, root), kazoo_client(zk)
     c = clients(d)
-    p = programs(d.socket)
-    p.do("open 0")
+    p = programs(d.socket).open()
     first = token_of(p.do("lock 0 x"))
     second = token_of(p.do("lock 0 y"))
     c.call("MLOCK", 2, *"ab", "WAIT", harness.PATIENCE * 1000)
     p.tell("lock_any 0 2 a b")
     wait_queued(d, *"ab")
-    lose_unseen(d, zk, root, "x")
-    lose_unseen(d, zk, root, "y")
+    lose_unseen(d, k, root, "x")
+    lose_unseen(d, k, root, "y")
     c.call("UNLOCK", "b")
     assert got(p.hear())[0] == 1
     for name, token in ("x", first), ("y", second):
@@ -129,8 +123,7 @@ def test_a_lease_of_one_that_was_waited_for_begins_with_the_grant(standalone, pr
     """By the library's count, too, which began when the request was sent: it restarts the lease."""
     c = clients(standalone)
     c.call("MLOCK", 2, *"ab")
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     p.do("command 0 CLIENT SETNAME waits")
     p.tell(f"lock_any 0 2 a b lease {harness.PATIENCE * 1000}")
     wait_queued(standalone, *"ab")
@@ -144,8 +137,7 @@ def test_a_lease_of_one_that_was_waited_for_begins_with_the_grant(standalone, pr
 def test_it_goes_on_waiting_on_the_next_connection(standalone, programs, clients):
     with standalone.client() as c:
         c.call("MLOCK", 2, *"ab")
-        p = programs(standalone.socket)
-        p.do("open 0")
+        p = programs(standalone.socket).open()
         p.tell("lock_any 0 2 a b")
         wait_queued(standalone, *"ab")
         standalone.kill()
@@ -160,8 +152,7 @@ def test_it_goes_on_waiting_on_the_next_connection(standalone, programs, clients
 
 def test_what_the_handle_holds_already_counts_as_free(broker, programs, clients):
     c = clients(broker)
-    p = programs(broker.socket)
-    p.do("open 0")
+    p = programs(broker.socket).open()
     token = token_of(p.do("lock 0 a"))
     c.call("LOCK", "b", "WAIT", harness.PATIENCE * 1000)
     assert got(p.do("lock_any 0 2 a b")) == (0, token)
@@ -171,7 +162,6 @@ def test_what_the_handle_holds_already_counts_as_free(broker, programs, clients)
 
 @pytest.mark.parametrize("n", [0, 65])
 def test_from_1_to_64_names(standalone, programs, n):
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     names = " ".join(f"n{i}" for i in range(n))
     assert p.do(f"lock_any 0 {n} {names}").startswith(f"REFUSED One of 1 to 64 locks can be taken, not of {n}.")

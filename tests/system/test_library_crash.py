@@ -32,8 +32,7 @@ def crash(daemon):
 
 
 def holder(daemon, programs):
-    p = programs(daemon.socket)
-    assert p.do("open 0") == "OK 0"
+    p = programs(daemon.socket).open()
     token_of(p.do("lock 0 a"))
     wait_process_kept(daemon, p.process.pid)
     return p

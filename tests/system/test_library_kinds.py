@@ -7,11 +7,11 @@ import time
 
 import harness
 from library import token_of
+from mishaps import stopped
 
 
 def test_permits_of_a_semaphore(broker, programs):
-    p = programs(broker.socket)
-    assert [p.do(f"open {i}") for i in (0, 1)] == ["OK 0", "OK 0"]
+    p = programs(broker.socket).open(2)
     assert p.do("acquire 0 s 3 2 20000") == "OK 2"
     assert p.do("acquire 1 s 3 2 0").startswith("TAKEN ")
     assert p.do("acquire 1 s 3 1 -1") == "OK 1"
@@ -27,8 +27,7 @@ def test_permits_of_a_semaphore(broker, programs):
 
 
 def test_permits_with_a_lease(broker, programs):
-    p = programs(broker.socket)
-    assert [p.do(f"open {i}") for i in (0, 1)] == ["OK 0", "OK 0"]
+    p = programs(broker.socket).open(2)
     assert p.do("acquire_leased 0 s 2 2 0 60000") == "OK 2"
     assert 0 < token_of(p.do("valid 0 s")) <= 60000
     assert p.do("renew 0 s 300") == "OK 0"
@@ -40,9 +39,7 @@ def test_permits_with_a_lease(broker, programs):
 
 
 def test_shared_and_downgrade(broker, programs):
-    p = programs(broker.socket)
-    for handle in range(3):
-        assert p.do(f"open {handle}") == "OK 0"
+    p = programs(broker.socket).open(3)
     first = token_of(p.do("shared 0 a 20000"))
     assert token_of(p.do("shared 1 a -1")) == first
     assert p.do("try 2 a").startswith("TAKEN ")
@@ -61,8 +58,7 @@ def test_shared_and_downgrade(broker, programs):
 
 def test_leases(broker, programs, clients):
     c = clients(broker)
-    p = programs(broker.socket)
-    p.do("open 0")
+    p = programs(broker.socket).open()
     token = token_of(p.do("lock_with 0 a lease 60000 data hello"))
     assert c.call("HOLDERS", "a")[0]["data"] == "hello"
     assert 0 < token_of(p.do("valid 0 a")) <= 60000
@@ -88,8 +84,7 @@ def left_at_least(lease_ms, began):
 def test_a_lease_that_had_to_be_waited_for_counts_from_its_grant(broker, programs, clients):
     c = clients(broker)
     c.call("LOCK", "a")
-    p = programs(broker.socket)
-    p.do("open 0")
+    p = programs(broker.socket).open()
     p.tell("lock_with 0 a lease 3000")
     harness.wait_queued(broker, "a", 1)
     assert clients(broker).call("LOCK", "a", "WAIT", 500) is None  # half a second more
@@ -101,11 +96,9 @@ def test_a_lease_that_had_to_be_waited_for_counts_from_its_grant(broker, program
 
 
 def test_validity_knows_the_lease_while_the_daemon_hangs(broker, programs):
-    p = programs(broker.socket)
-    p.do("open 0")
+    p = programs(broker.socket).open()
     token_of(p.do("lock_with 0 a lease 1000"))
     granted = time.monotonic()
-    broker.signal(signal.SIGSTOP)
 
     def has_run_out():
         passed_ms = (time.monotonic() - granted) * 1000
@@ -113,18 +106,15 @@ def test_validity_knows_the_lease_while_the_daemon_hangs(broker, programs):
         assert left <= max(0, 1000 - passed_ms) + 1, "no more than is left of it"
         return left == 0
 
-    try:
+    with stopped(broker):
         harness.wait_until(has_run_out, "the lease to run out")
-    finally:
-        broker.signal(signal.SIGCONT)
 
 
 def test_queued_waits(broker, programs, clients):
     c = clients(broker)
     for name in "abc":
         c.call("LOCK", name)
-    p = programs(broker.socket)
-    p.do("open 0")
+    p = programs(broker.socket).open()
     assert p.do("enqueue 0 a") == "OK 0"
     assert p.do("enqueue 0 a").startswith("REFUSED ")
     assert p.do("enqueue 0 b wait 50") == "OK 0"
@@ -152,8 +142,7 @@ def tokens_of(answer):
 
 def test_several_at_once(broker, programs, clients):
     c = clients(broker)
-    p = programs(broker.socket)
-    p.do("open 0")
+    p = programs(broker.socket).open()
     assert tokens_of(p.do("lock_all 0 3 c a b")) == [c.call("HOLDERS", name)[0]["token"] for name in "cab"]
     assert all(token_of(p.do(f"valid 0 {name}")) > 0 for name in "abc")
     # They are locks like any others, with a level more for what was held.
@@ -169,9 +158,8 @@ def test_several_at_once(broker, programs, clients):
 
 
 def test_several_at_once_that_cannot_be(standalone, programs, clients):
-    p = programs(standalone.socket)
-    for line in ("open 0", "open 1", "enqueue 1 q", "event 1 20000"):
-        p.do(line)
+    p = programs(standalone.socket).open(2)
+    p.do("enqueue 1 q"), p.do("event 1 20000")
     for words, result in (("0", "REFUSED"), ("65 " + " ".join(map(str, range(65))), "REFUSED"), ("2 a a", "REFUSED"),
                           ("2 a ..", "BADNAME"), ("2 a " + "x" * 513, "BADNAME"), ("2 a b data x", "REFUSED"),
                           ("2 a b lease -1", "REFUSED")):
@@ -186,8 +174,7 @@ def test_several_at_once_that_cannot_be(standalone, programs, clients):
 
 
 def test_several_shared_and_with_leases(broker, programs):
-    p = programs(broker.socket)
-    p.do("open 0"), p.do("open 1")
+    p = programs(broker.socket).open(2)
     assert tokens_of(p.do("lock_all 0 2 a b shared 1")) == tokens_of(p.do("lock_all 1 2 a b shared 1 wait 20000"))
     p.do("unlock_all 0 2 a b"), p.do("unlock_all 1 2 a b")
     a, b = tokens_of(p.do("lock_all 0 2 a b lease 60000"))
@@ -202,8 +189,7 @@ def test_several_shared_and_with_leases(broker, programs):
 def test_leases_of_several_that_had_to_be_waited_for_count_from_their_grant(broker, programs, clients):
     c = clients(broker)
     c.call("LOCK", "b")
-    p = programs(broker.socket)
-    p.do("open 0")
+    p = programs(broker.socket).open()
     p.tell("lock_all 0 2 a b lease 3000")
     harness.wait_queued(broker, "b", 1)
     assert clients(broker).call("LOCK", "b", "WAIT", 500) is None  # half a second more
@@ -215,9 +201,7 @@ def test_leases_of_several_that_had_to_be_waited_for_count_from_their_grant(brok
 
 
 def test_elections(broker, programs):
-    p = programs(broker.socket)
-    for line in ("open 0", "open 1", "open 2"):
-        p.do(line)
+    p = programs(broker.socket).open(3)
     assert p.do("leader 2 e").startswith("NONE ")
     assert p.do("observe 2 e") == "OK 0" and p.do("event 2 20000") == "LEADER e 0 0 "
     first = token_of(p.do("campaign 0 e one -1"))
@@ -240,8 +224,7 @@ def test_elections(broker, programs):
 def test_the_lock_that_closes_a_circle_is_refused(broker, programs, clients):
     c = clients(broker)
     c.call("LOCK", "b")
-    p = programs(broker.socket)
-    p.do("open 0")
+    p = programs(broker.socket).open()
     assert p.do("lock_all 0 2 a c").startswith("OK ")
     c.send("LOCK", "a")
     harness.wait_queued(broker, "a", 1)
@@ -255,8 +238,7 @@ def test_the_lock_that_closes_a_circle_is_refused(broker, programs, clients):
 def test_questions(broker, programs, clients):
     c = clients(broker)
     token = c.call("LOCK", "a")
-    p = programs(broker.socket)
-    p.do("open 0")
+    p = programs(broker.socket).open()
     assert "'why':'held on this host, pid " in p.do("command 0 WHY a")
     assert f"'token':{token} " in p.do("command 0 HOLDERS a")
     assert p.do("enqueue 0 a") == "OK 0" and "'position':1 " in p.do("command 0 QUEUE a")
@@ -264,9 +246,8 @@ def test_questions(broker, programs, clients):
 
 
 def test_a_queued_wait_that_fails(standalone, programs):
-    p = programs(standalone.socket)
-    for line in ("open 0", "open 1", "lock 0 a", "enqueue 1 a"):
-        p.do(line)
+    p = programs(standalone.socket).open(2)
+    p.do("lock 0 a"), p.do("enqueue 1 a")
     standalone.signal(signal.SIGTERM)
     assert p.do("event 1 10000") == "FAILED a 0 0 the daemon is stopping"
     assert p.do("unlock 0 a") == "OK 0"

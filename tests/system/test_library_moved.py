@@ -1,120 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library when its daemon was killed and another process goes on with its connection: the session page has moved.
+"""The library when its daemon was killed and another process goes on with its connection: the session page has moved. The
+daemon of these tests is one of their own (fakebroker.py)."""
 
-The daemon of these tests is a script with pages of its own: what it says and when is for the tests to decide."""
-
-import contextlib
-import mmap
 import os
 import signal
-import socket
-import struct
 import subprocess
-import threading
 import time
 
 import pytest
 
 import harness
+from fakebroker import FOREVER, JEOPARDY, LOST, SAFE, Broker, Page, soon
 from library import token_of
-
-NONE, SAFE, JEOPARDY, LOST, MOVED = range(5)
-FOREVER = 2 ** 63 - 1
-
-
-def soon(seconds):
-    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) + int(seconds * 1e9)
-
-
-class Page:
-    """A session page, and what its daemon writes into it."""
-
-    def __init__(self, path, number):
-        self.path, self.id = str(path), bytes([number] * 16)
-        with open(path, "w+b") as f:
-            f.write(struct.pack("=IIQQQq16sQ", 0x4C425350, 1, 0, 0, NONE, 0, self.id, 0))
-            f.flush()
-            self.map = mmap.mmap(f.fileno(), 64)
-
-    def write(self, state, safe_until=0, epoch=0):
-        sequence, = struct.unpack_from("=Q", self.map, 8)
-        struct.pack_into("=Q", self.map, 8, sequence | 1)
-        struct.pack_into("=QQq", self.map, 16, epoch, state, safe_until)
-        struct.pack_into("=Q", self.map, 8, (sequence | 1) + 1)
-
-    def freeze(self):
-        """As the process after a killed one does."""
-        epoch, _, safe_until = struct.unpack_from("=QQq", self.map, 16)
-        self.write(MOVED, safe_until, epoch)
-
-    def tear(self):
-        """Its writer was killed while it wrote."""
-        sequence, = struct.unpack_from("=Q", self.map, 8)
-        struct.pack_into("=Q", self.map, 8, sequence | 1)
-
-
-class Broker:
-    """Serves one connection: answers each request with what `answers` has for its first word, and keeps the requests."""
-
-    def __init__(self, path, page):
-        self.socket, self.page = str(path), page
-        self.answers = {"LOCK": ":7", "UNLOCK": ":0", "VALID": ":5", "PING": "+PONG"}
-        self.requests, self.answered = [], []
-        self.serves = threading.Event()
-        self.serves.set()
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(self.socket)
-        self.listener.listen()
-        self.thread = threading.Thread(target=self.serve)
-        self.thread.start()
-
-    def hello(self):
-        words = ["session_page", self.page.path, "session_page_id", self.page.id.hex()]
-        return "%2\r\n" + "\r\n".join(f"${len(w)}\r\n{w}" for w in words)
-
-    def serve(self):
-        peer, _ = self.listener.accept()
-        with peer, peer.makefile("rb") as f, contextlib.suppress(ConnectionError):  # nobody waits for it any longer
-            while line := f.readline():
-                words = []
-                for _ in range(int(line[1:])):
-                    length = int(f.readline()[1:])
-                    words.append(f.read(length + 2)[:-2].decode())
-                self.requests.append(" ".join(words))
-                self.serves.wait(harness.PATIENCE)
-                answer = self.hello() if words[0] == "HELLO" else self.answers.get(words[0], "+OK")
-                peer.sendall(answer.encode() + b"\r\n")
-                self.answered.append(" ".join(words))
-
-    def seen(self, request):
-        harness.wait_until(lambda: request in self.requests, f"{request} among {self.requests}")
-
-    def end(self):
-        self.serves.set()
-        self.thread.join(harness.PATIENCE)
-        self.listener.close()
 
 
 @pytest.fixture
 def pages(tmp_path):
-    first, second = Page(tmp_path / "first", 1), Page(tmp_path / "second", 2)
+    first, second = Page(tmp_path / "first"), Page(tmp_path / "second")
     first.write(SAFE, soon(60))
     second.write(SAFE, soon(3600))
     return first, second
 
 
 @pytest.fixture
-def broker(pages, tmp_path):
-    made = Broker(tmp_path / "socket", pages[0])
-    yield made
-    made.end()
+def broker(pages, tmp_path, ending):
+    return ending(Broker(tmp_path / "socket", pages[0]))
 
 
 @pytest.fixture
 def holder(broker, programs):
     """A program that holds the lock a."""
-    p = programs(broker.socket)
-    assert p.do("open 0") == "OK 0"
+    p = programs(broker.socket).open()
     assert p.do("lock 0 a") == "OK 7"
     return p
 
@@ -228,7 +144,7 @@ def test_a_page_that_cannot_be_found_is_done_without(pages, broker, holder):
 def test_it_moves_again(pages, broker, holder, tmp_path):
     move(broker, pages)
     follows(holder)
-    third = Page(tmp_path / "third", 3)
+    third = Page(tmp_path / "third")
     third.write(SAFE, FOREVER)
     pages[1].freeze()
     broker.page = third
@@ -252,10 +168,21 @@ def run_under(broker, *argv):
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_a_command_goes_on_under_the_next_page(pages, broker):
-    pages[0].write(SAFE, soon(10))  # before the command looks: it looks again when that is nearly over
+def ready(broker):
+    """A command that runs, until it has got a line, which it prints."""
     p = run_under(broker, "sh", "-c", "echo ready; read line; echo $line")
     assert p.stdout.readline() == "ready\n"
+    return p
+
+
+def goes_on(p):
+    out, err = p.communicate("done\n", timeout=harness.PATIENCE)
+    assert (p.returncode, out, err) == (0, "done\n", "")
+
+
+def test_a_command_goes_on_under_the_next_page(pages, broker):
+    pages[0].write(SAFE, soon(10))  # before the command looks: it looks again when that is nearly over
+    p = ready(broker)
     # The command may print before its number is told, and what has no answer yet keeps the page from being asked for.
     harness.wait_until(lambda: any(x.startswith("CLIENT SETINFO CHILD") for x in broker.answered), "the command's number")
     broker.serves.clear()
@@ -263,27 +190,24 @@ def test_a_command_goes_on_under_the_next_page(pages, broker):
     broker.seen("HELLO")
     broker.serves.set()
     time.sleep(10)  # what the earlier page proves runs out, which only time does
-    out, err = p.communicate("done\n", timeout=harness.PATIENCE)
-    assert (p.returncode, out, err) == (0, "done\n", "")
+    goes_on(p)
     assert broker.requests.count("HELLO") == 1
 
 
 def test_a_command_that_was_stopped_while_the_proof_ran_out_goes_on(pages, broker):
-    p = run_under(broker, "sh", "-c", "echo ready; read line; echo $line")
-    assert p.stdout.readline() == "ready\n"
+    p = ready(broker)
     p.send_signal(signal.SIGSTOP)
     pages[0].write(SAFE, soon(-1))
     move(broker, pages)
     p.send_signal(signal.SIGCONT)
     broker.seen("HELLO")
-    out, err = p.communicate("done\n", timeout=harness.PATIENCE)
-    assert (p.returncode, out, err) == (0, "done\n", "")
+    goes_on(p)
 
 
 @pytest.mark.parametrize("what", ["nobody answers", "the session is another"])
 def test_a_command_ends_when_nothing_proves_its_lock(pages, broker, what):
     p = run_under(broker, "sleep", "100")
-    broker.seen("CLIENT SETINFO CHILD " + str(harness.wait_until(lambda: children(p.pid), "the command")[0]))
+    broker.seen("CLIENT SETINFO CHILD " + str(harness.wait_until(lambda: harness.children(p.pid), "the command")[0]))
     if what == "nobody answers":
         broker.serves.clear()
     else:
@@ -294,19 +218,12 @@ def test_a_command_ends_when_nothing_proves_its_lock(pages, broker, what):
     assert p.returncode == 79 and "there is no longer proof that it is held. Ending sleep." in err
 
 
-def children(pid):
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
-        return f.read().split()
-
-
 def test_a_command_asks_the_broker_when_the_next_page_cannot_be_found(pages, broker):
     broker.answers["VALID"] = ":5000"
-    p = run_under(broker, "sh", "-c", "echo ready; read line; echo $line")
-    assert p.stdout.readline() == "ready\n"
+    p = ready(broker)
     pages[0].write(SAFE, soon(5))
     move(broker, pages)
     os.unlink(pages[1].path)
     broker.seen("VALID a")
     time.sleep(5)  # what the page proved runs out, which only time does
-    out, err = p.communicate("done\n", timeout=harness.PATIENCE)
-    assert (p.returncode, out, err) == (0, "done\n", "")
+    goes_on(p)

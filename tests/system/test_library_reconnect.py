@@ -9,14 +9,9 @@ import time
 import pytest
 
 import harness
+from fakebroker import HELLO
 from library import token_of
-
-HELLO = b"%1\r\n+server\r\n+lockbroker\r\n"
-
-
-def restart(daemon):
-    daemon.kill()
-    daemon.start()
+from mishaps import kill_and_start
 
 
 def wait_for_waiter(daemon):
@@ -46,10 +41,9 @@ LOST = "LOST The lock was lost by the time the connection to lockbrokerd ended: 
 def test_a_lock_that_was_held_is_told_lost_once(standalone, programs, take, use, free, page):
     if not page:
         os.unlink(os.path.join(standalone.dir, "session"))
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     assert p.do(take).startswith("OK")
-    restart(standalone)
+    kill_and_start(standalone)
     assert p.do(use) == LOST + "a"
     again = p.do(use)
     if free:
@@ -60,11 +54,10 @@ def test_a_lock_that_was_held_is_told_lost_once(standalone, programs, take, use,
 
 
 def test_the_lock_is_lost_although_nobody_else_took_it_and_tokens_go_on(standalone, programs):
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     token = token_of(p.do("lock 0 a"))
     p.do("lock 0 a")
-    restart(standalone)
+    kill_and_start(standalone)
     assert p.do("lock 0 a") == LOST + "a"
     assert token_of(p.do("lock 0 a")) > token
     assert p.do("unlock 0 a") == "OK 0"
@@ -75,36 +68,33 @@ def test_the_lock_is_lost_although_nobody_else_took_it_and_tokens_go_on(standalo
 @pytest.mark.parametrize("use", ["lock 0 a", "unlock 0 a", "lock_all 0 2 b a", "enqueue 0 a"], ids=str)
 def test_a_loss_before_the_end_of_the_connection_is_not_forgotten_with_it(standalone, programs, use, read):
     """The daemon remembers it until a call has said so; when the daemon has ended, only the library can."""
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     p.do("lock 0 a")
     p.do("renew 0 a 1")
     with standalone.client() as c:
         harness.wait_until(lambda: not c.call("HOLDERS", "a"), "the end of the lease")
     if read:
         assert p.do("event 0 10000").startswith("LOST a ")
-    restart(standalone)
+    kill_and_start(standalone)
     assert p.do(use) == LOST + "a"
     assert not p.do(use).startswith("LOST "), "it is told once"
 
 
 @pytest.mark.parametrize("tell", ["lock 0 a", "unlock 0 a", "renew 0 a 10000", "lock_all 0 2 b a", "unlock_all 0 2 a b"], ids=str)
 def test_a_loss_that_a_call_has_told_is_not_told_again_after_the_connection(standalone, programs, tell):
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     p.do("lock 0 a")
     p.do("renew 0 a 1")
     assert p.do("event 0 10000").startswith("LOST a ")
     assert p.do(tell).startswith("LOST ")
-    restart(standalone)
+    kill_and_start(standalone)
     token_of(p.do("lock 0 a"))
 
 
 def test_whoever_took_it_meanwhile_keeps_it(standalone, programs, clients):
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     p.do("lock 0 a")
-    restart(standalone)
+    kill_and_start(standalone)
     assert clients(standalone).call("LOCK", "a") > 0
     assert p.do("valid 0 a").startswith("CONNECTION ")
     assert p.do("unlock 0 a") == LOST + "a"
@@ -112,8 +102,7 @@ def test_whoever_took_it_meanwhile_keeps_it(standalone, programs, clients):
 
 
 def test_a_call_that_waits_goes_on_waiting(standalone, programs, clients):
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     for wait in "lock 0 a", "timeout 0 a 60000", "lock_all 0 2 a b", "campaign 0 a data 60000", "acquire 0 a 1 1 60000":
         take, free = {"campaign": (("CAMPAIGN", "a", "DATA", "x"), "resign 0 a"),
                       "acquire": (("ACQUIRE", "a", "LIMIT", 1), "release 0 a 1")}.get(
@@ -122,8 +111,7 @@ def test_a_call_that_waits_goes_on_waiting(standalone, programs, clients):
         assert holder.call(*take) is not None
         p.tell(wait)
         wait_for_waiter(standalone)
-        standalone.kill()
-        standalone.start()
+        kill_and_start(standalone)
         assert p.hear().startswith("OK")
         assert p.do("event 0 0").startswith("NONE ")
         assert p.do(free).startswith("OK")
@@ -131,21 +119,18 @@ def test_a_call_that_waits_goes_on_waiting(standalone, programs, clients):
 
 
 def test_who_has_patience_without_end_goes_on_waiting(standalone, programs, clients):
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     p.do(f"patience 0 {2 ** 63 - 1}")
     clients(standalone).call("LOCK", "a")
     p.tell("lock 0 a")
     wait_for_waiter(standalone)
-    restart(standalone)
+    kill_and_start(standalone)
     token_of(p.hear())
 
 
 def test_the_time_to_wait_is_what_is_left_of_it(programs, tmp_path):
     path = str(tmp_path / "s")
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(path)
-        listener.listen()
+    with socket.create_server(path, family=socket.AF_UNIX) as listener:
         p = programs(path)
         p.tell("open 0")
         waits = []
@@ -167,8 +152,7 @@ def test_the_time_to_wait_is_what_is_left_of_it(programs, tmp_path):
 
 
 def test_a_broker_that_restarts_is_waited_for(standalone, programs):
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     p.do("lock 0 b")
     p.do("unlock 0 b")
     standalone.kill()
@@ -184,8 +168,7 @@ def test_a_broker_that_restarts_is_waited_for(standalone, programs):
 
 
 def test_what_was_waited_for_and_observed_is_told_by_events(standalone, programs, clients):
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     clients(standalone).call("LOCK", "w")
     token = token_of(p.do("lock 0 a"))
     assert p.do("enqueue 0 w") == p.do("observe 0 e") == "OK 0"
@@ -203,8 +186,7 @@ def test_what_was_waited_for_and_observed_is_told_by_events(standalone, programs
 
 
 def test_a_broker_that_stays_away(standalone, programs):
-    p = programs(standalone.socket)
-    p.do("open 0")
+    p = programs(standalone.socket).open()
     p.do("patience 0 300")
     standalone.kill()
     for line in "lock 0 a", "timeout 0 a 0", "command 0 PING", "event 0 -1", "unlock 0 a", "leader 0 a":
@@ -217,9 +199,7 @@ class Breaker:
     """Greets, and ends each connection as soon as it is asked something."""
 
     def __init__(self, path):
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(path)
-        self.listener.listen()
+        self.listener = socket.create_server(path, family=socket.AF_UNIX)
         self.greeted = 0
         self.thread = threading.Thread(target=self.serve)
         self.thread.start()
@@ -245,8 +225,7 @@ class Breaker:
 def test_a_broker_that_ends_every_connection_is_given_up(programs, tmp_path):
     path = str(tmp_path / "s")
     breaker = Breaker(path)
-    p = programs(path)
-    assert p.do("open 0") == "OK 0"
+    p = programs(path).open()
     p.do("patience 0 300")
     assert p.do("lock 0 a") == "CONNECTION The connection to lockbrokerd is closed: the daemon has ended, or has closed it."
     assert breaker.greeted > 2
@@ -273,9 +252,7 @@ def test_open_waits_for_a_broker_that_is_started_again(standalone, programs):
 def test_open_waits_where_the_connection_ends_at_once(tmp_path, programs):
     """As while a broker is being started: the third connection is greeted."""
     path = str(tmp_path / "socket")
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(path)
-        listener.listen()
+    with socket.create_server(path, family=socket.AF_UNIX) as listener:
         p = programs(path)
         p.tell("open 0")
         for _ in range(2):

@@ -15,30 +15,25 @@ import ensemble
 import harness
 import network
 from harness import FAST, FAST_TICK_MS, ROOMY
+from mishaps import kill_and_start
 
 WRAP_NEAR = (1 << 31) - 1 - (1 << 20)  # the first number at which a directory counts as worn
 CONTAINER = -(1 << 63)                 # what the server writes as the owner of a container
 
 
 @pytest.fixture
-def own_trio(monkeypatch):
-    """Makes an ensemble of three; its `address` is that of all."""
-    made = []
-
-    def make(tick_ms=FAST_TICK_MS, jvm=()):
+def own_trio(monkeypatch, ending):
+    """Makes an ensemble of three."""
+    def make(jvm=()):
         class Server(ensemble.Server):
             def __init__(self, *args):
                 super().__init__(*args)
                 self.jvm = [*self.jvm, *jvm]
 
         monkeypatch.setattr(ensemble, "Server", Server)
-        made.append(ensemble.Ensemble(network.Network(), tick_ms))
-        made[-1].address = ",".join(s.address for s in made[-1].servers)
-        return made[-1]
+        return ending(ensemble.Ensemble(network.Network(), FAST_TICK_MS))
 
-    yield make
-    for trio in made:
-        trio.end()
+    return make
 
 
 # ---- as many znodes as a session may have ----
@@ -115,8 +110,7 @@ def test_a_full_session_survives_a_restart_and_its_end_is_survived_by_the_server
     assert d.info("zookeeper")["session_path_bytes"] == full
     (paths,) = zk.sessions().values()
     assert len(paths) == count + 1 and sum(4 + len(p) for p in paths) < int(full)
-    zk.kill()
-    zk.start()
+    kill_and_start(zk)
     wait_recovered(d)
     assert_all_held(d, held)
     c.call("UNLOCK", held[c].pop())
@@ -125,8 +119,7 @@ def test_a_full_session_survives_a_restart_and_its_end_is_survived_by_the_server
     d.kill()
     ensemble.end_session(zk.port, session)
     harness.wait_until(lambda: zk.sessions() == {}, "the session to end")
-    zk.kill()
-    zk.start()
+    kill_and_start(zk)
     d.start()
     assert isinstance(clients(d).call("LOCK", held[c][0], "WAIT", 20000), int)
 
@@ -167,15 +160,13 @@ def test_a_smaller_packet_limit_of_the_servers_wants_a_smaller_limit_of_ours(own
     zk = own_zk(jvm=["-Djute.maxbuffer=20000"])
     d = daemons(zk, limits={"session_path_bytes": 18000}, zookeeper__session_timeout_ms=40000)
     held = fill(d, clients, 5)
-    zk.kill()
-    zk.start()
+    kill_and_start(zk)
     wait_recovered(d)
     assert_all_held(d, held)
     session = session_of(d)
     d.kill()
     ensemble.end_session(zk.port, session)
-    zk.kill()
-    zk.start()
+    kill_and_start(zk)
     assert zk.sessions() == {}
     d.start()
 
@@ -232,8 +223,7 @@ def worn(own_zk, daemons, clients, kazoo_client):
             first = c.call("LOCK", "a")
             c.call("UNLOCK", "a")
         d.terminate()
-        zk.kill()
-        zk.start()  # which writes a snapshot
+        kill_and_start(zk)  # which writes a snapshot
         zk.kill()
         set_counter(zk, "/t/a", counter)
         zk.start()

@@ -2,7 +2,6 @@
 """What a lock does: inside one host, in both modes of the daemon, and between two hosts."""
 
 import select
-import signal
 import socket
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import time
 import pytest
 
 import harness
+from mishaps import stopped
 
 HOLDER = """
 import sys; sys.path.insert(0, sys.argv[1])
@@ -309,8 +309,7 @@ def test_stopping_and_going_on_changes_nothing_for_waiters(two_hosts, clients):
     a, b = clients(two_hosts[0]), clients(two_hosts[1])
     a.call("LOCK", "a")
     waits(two_hosts[1], b, "a")
-    two_hosts[1].signal(signal.SIGSTOP)
-    a.call("UNLOCK", "a")
-    assert b.quiet()
-    two_hosts[1].signal(signal.SIGCONT)
+    with stopped(two_hosts[1]):
+        a.call("UNLOCK", "a")
+        assert b.quiet()
     assert isinstance(b.reply(), int)

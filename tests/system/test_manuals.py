@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 
-import kazoo.client
 import pytest
 
 import harness
@@ -64,20 +63,15 @@ def test_the_examples_of_the_commands_manual_run(shell, clients, broker):
     assert shell(lines.splitlines()[1].split(" || ")[0]).returncode == 75
 
 
-def test_a_prefix_of_the_manual_has_its_locks_below_its_path(daemons, zk, root, clients, tmp_path):
+def test_a_prefix_of_the_manual_has_its_locks_below_its_path(daemons, zk, root, clients, kazoo_client, tmp_path):
     (tmp_path / "conf").write_text(CONF[0].replace("path = /app", f"path = {root}/app"))
     d = daemons(zk, f"{root}/ours", argv=["-c", str(tmp_path / "conf")])
     c = clients(d)
     assert isinstance(c.call("LOCK", "app/one"), int) and isinstance(c.call("LOCK", "two"), int)
-    keeper = kazoo.client.KazooClient(zk.address)
-    keeper.start(harness.PATIENCE)
-    try:
-        (claim,) = keeper.get_children(f"{root}/app/locks/one")
-        assert "-lock-" in claim, "the flavour is mutex"
-        assert "two" in keeper.get_children(f"{root}/ours") and "one" not in str(keeper.get_children(f"{root}/ours"))
-    finally:
-        keeper.stop()
-        keeper.close()
+    keeper = kazoo_client(zk)
+    (claim,) = keeper.get_children(f"{root}/app/locks/one")
+    assert "-lock-" in claim, "the flavour is mutex"
+    assert "two" in keeper.get_children(f"{root}/ours") and "one" not in str(keeper.get_children(f"{root}/ours"))
 
 
 def test_the_rules_of_the_manual_say_who_may_take_what(daemons, tmp_path):
@@ -98,35 +92,25 @@ def test_the_rules_of_the_manual_say_who_may_take_what(daemons, tmp_path):
     assert "allow @daemon" in may("daemon", "backup/1") and "deny * backup/*" in may("4000", "backup/1")
 
 
-def test_the_tree_of_the_manual_is_that_of_zookeeper(daemons, zk, root, clients):
+def test_the_tree_of_the_manual_is_that_of_zookeeper(daemons, zk, root, clients, kazoo_client):
     c = clients(daemons(zk, root, host="alpha"))
     assert isinstance(c.call("LOCK", "orders/42"), int)
     claim, *rest = DAEMON[0].split()
-    keeper = kazoo.client.KazooClient(zk.address)
-    keeper.start(harness.PATIENCE)
-    try:
-        folder, name = claim.replace("/lockbroker", root).rsplit("/", 1)
-        (there,) = keeper.get_children(folder)
-        assert re.fullmatch(name.replace("UUID", "[0-9a-f-]{36}|[0-9a-f]{32}").replace("_c_", "_c_(?:").replace("-__WRIT__", ")-__WRIT__")
-                            .replace("0000000007", r"\d{10}"), there), there
-        assert len(rest) == 2
-        for path in rest:
-            assert keeper.exists(path.replace("/lockbroker", root)), path
-    finally:
-        keeper.stop()
-        keeper.close()
+    keeper = kazoo_client(zk)
+    folder, name = claim.replace("/lockbroker", root).rsplit("/", 1)
+    (there,) = keeper.get_children(folder)
+    assert re.fullmatch(name.replace("UUID", "[0-9a-f-]{36}|[0-9a-f]{32}").replace("_c_", "_c_(?:").replace("-__WRIT__", ")-__WRIT__")
+                        .replace("0000000007", r"\d{10}"), there), there
+    assert len(rest) == 2
+    for path in rest:
+        assert keeper.exists(path.replace("/lockbroker", root)), path
 
 
-def test_a_deleted_znode_is_logged_as_the_manual_shows(daemons, zk, root, clients):
+def test_a_deleted_znode_is_logged_as_the_manual_shows(daemons, zk, root, clients, kazoo_client):
     d = daemons(zk, root)
     assert isinstance(clients(d).call("LOCK", "a"), int)
-    keeper = kazoo.client.KazooClient(zk.address)
-    keeper.start(harness.PATIENCE)
-    try:
-        (claim,) = keeper.get_children(f"{root}/a")
-        keeper.delete(f"{root}/a/{claim}")
-    finally:
-        keeper.stop()
-        keeper.close()
+    keeper = kazoo_client(zk)
+    (claim,) = keeper.get_children(f"{root}/a")
+    keeper.delete(f"{root}/a/{claim}")
     expected = DAEMON[1].strip().replace("/lockbroker", root).replace("__WRIT__0000000007", "__" + claim.split("-__")[1])
     harness.wait_until(lambda: expected in d.log(), lambda: f"the line {expected} in {d.log()}")

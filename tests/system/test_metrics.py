@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """What shows how the daemon does: METRICS, `lockbroker metrics`, `check` and `http`, and the rules of alerts."""
 
+import contextlib
 import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 
 import pytest
 
 import harness
+from mishaps import stopped
+from test_cli import run
 from tools import need
+from web import Web, request, rest
 
 LOCKBROKER = harness.program("lockbroker")
 DOWN = "# HELP lockbroker_up 1: the daemon has answered.\n# TYPE lockbroker_up gauge\nlockbroker_up 0\n"
-
-
-def run(daemon, *words):
-    return subprocess.run([LOCKBROKER, "-S", daemon.socket, *words], capture_output=True, text=True, timeout=60)
 
 
 def promtool(what, text="", *paths):
@@ -134,9 +133,8 @@ def test_check_knows_nothing_when_it_is_asked_wrongly(standalone, words):
 
 
 def test_check_is_critical_without_a_daemon_and_with_one_that_hangs(standalone):
-    standalone.signal(signal.SIGSTOP)
-    done = run(standalone, "check")
-    standalone.signal(signal.SIGCONT)
+    with stopped(standalone):
+        done = run(standalone, "check")
     assert done.returncode == 2 and done.stdout.startswith("LOCKBROKER CRITICAL - ")
     standalone.terminate()
     done = run(standalone, "check")
@@ -170,45 +168,19 @@ def test_check_tells_a_session_that_is_not_safe(own_zk, daemons, root):
 # ---- http ----
 
 
-class Http:
-    def __init__(self, daemon, *words, host="127.0.0.1"):
-        self.port = harness.free_port()
-        self.process = harness.spawn([LOCKBROKER, "-S", daemon.socket, "http", "--listen", f"{host}:{self.port}", *words],
-                                     stdout=subprocess.PIPE, text=True)
-        assert "serves" in self.process.stdout.readline()
+class Http(Web):
+    def __init__(self, daemon, *words):
+        port = harness.free_port()
+        super().__init__(daemon, port, "--listen", f"127.0.0.1:{port}", *words)
+        assert "serves" in self.said[0]
 
-    def connect(self):
-        return socket.create_connection(("127.0.0.1", self.port), timeout=60)
-
-    def raw(self, data):
-        """All that is answered until the connection ends."""
-        with self.connect() as s:
-            s.sendall(data)
-            return self.rest(s)
-
-    @staticmethod
-    def rest(s):
-        found = b""
-        try:
-            while more := s.recv(65536):
-                found += more
-        except ConnectionResetError:
-            pass
-        return found.decode()
-
-    def ask(self, path="/metrics", host="localhost", method="GET"):
-        return self.raw(f"{method} {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
-
-    def end(self):
-        self.process.kill()
-        self.process.wait()
+    def ask(self, path="/metrics", **how):
+        return self.raw(request(path, **how)).decode()
 
 
 @pytest.fixture
-def http(standalone):
-    server = Http(standalone)
-    yield server
-    server.end()
+def http(standalone, ending):
+    return ending(Http(standalone))
 
 
 def test_http_serves_what_the_daemon_says(standalone, http):
@@ -224,23 +196,21 @@ def test_http_serves_what_the_daemon_says(standalone, http):
 
 
 def test_http_does_not_wait_for_a_daemon_that_hangs(standalone, http):
-    standalone.signal(signal.SIGSTOP)
-    assert http.ask().startswith("HTTP/1.1 503")
-    standalone.signal(signal.SIGCONT)
+    with stopped(standalone):
+        assert http.ask().startswith("HTTP/1.1 503")
     harness.wait_until(lambda: http.ask().startswith("HTTP/1.1 200"), "an answer")
 
 
-def test_http_answers_by_its_own_names_only(standalone, http):
+def test_http_answers_by_its_own_names_only(standalone, http, ending):
     """A web page may have a name of its own lead here."""
     for host in ("localhost", f"localhost:{http.port}", "127.0.0.1", f"127.0.0.1:{http.port}", "LOCALHOST"):
         assert http.ask(host=host).startswith("HTTP/1.1 200"), host
     for host in ("evil.example", "127.0.0.1.evil.example", "127.0.0.2", "[::1]", "localhost:x", "", "localhost@evil"):
         assert not http.ask(host=host).startswith("HTTP/1.1 200"), host
-    assert http.raw(b"GET /metrics HTTP/1.1\r\n\r\n").startswith("HTTP/1.1 421")
+    assert http.raw(b"GET /metrics HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 421")
     assert not http.ask("http://evil.example/metrics").startswith("HTTP/1.1 200")
-    named = Http(standalone, "--host", "monitor.example")
+    named = ending(Http(standalone, "--host", "monitor.example"))
     assert named.ask(host="monitor.example").startswith("HTTP/1.1 200")
-    named.end()
 
 
 @pytest.mark.parametrize("data", [
@@ -254,10 +224,8 @@ def test_http_answers_by_its_own_names_only(standalone, http):
     b"GET //metrics/../metrics%00 HTTP/1.1\r\nHost: localhost\r\n\r\n", b"*1\r\n$4\r\nPING\r\n",
 ], ids=range(13))
 def test_http_outlives_hostile_requests(http, data):
-    try:
-        assert not http.raw(data).startswith("HTTP/1.1 200")
-    except BrokenPipeError:
-        pass
+    with contextlib.suppress(BrokenPipeError):
+        assert not http.raw(data).startswith(b"HTTP/1.1 200")
     assert http.process.poll() is None
     assert http.ask().startswith("HTTP/1.1 200")
 
@@ -270,11 +238,11 @@ def test_http_bounds_its_connections_and_their_lives(http):
     for s in slow:
         s.sendall(b"GET /met")
     # A connection that goes for another one is closed once the program's loop has come round.
-    assert http.rest(slow[15]) == ""
+    assert rest(slow[15]) == b""
     harness.wait_until(lambda: len(os.listdir(descriptors)) <= before + 64, "the others to be 64")
     assert http.ask().startswith("HTTP/1.1 200")
     for s in slow:
-        http.rest(s)
+        rest(s)
         s.close()
 
 
@@ -286,10 +254,10 @@ def test_a_request_that_has_been_incomplete_longest_goes_for_a_new_connection(ht
     for _ in range(3):
         assert http.ask("/healthz").startswith("HTTP/1.1 200")
     for s in slow[:130]:
-        assert http.rest(s) == ""
+        assert rest(s) == b""
     for s in slow[-32:]:
         s.sendall(b"TP/1.1\r\nHost: localhost\r\n\r\n")
-        assert http.rest(s).startswith("HTTP/1.1 200")
+        assert rest(s).startswith(b"HTTP/1.1 200")
     for s in slow:
         s.close()
 
@@ -303,34 +271,27 @@ def unread(port):
 
 def test_connections_that_wait_for_the_daemon_are_not_turned_out(standalone, http):
     """They are answered within 5 s, or told that it does not; others are let in then."""
-    standalone.signal(signal.SIGSTOP)
-    asking = []
-    for total in (64, 90):
-        while len(asking) < total:
-            asking.append(http.connect())
-            asking[-1].sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        if total == 64:
-            harness.wait_until(lambda: unread(http.port) == 64 * [0], "the requests to be read")
-    standalone.signal(signal.SIGCONT)
+    with stopped(standalone):
+        asking = []
+        for total in (64, 90):
+            while len(asking) < total:
+                asking.append(http.connect())
+                asking[-1].sendall(request("/healthz"))
+            if total == 64:
+                harness.wait_until(lambda: unread(http.port) == 64 * [0], "the requests to be read")
     for s in asking:
-        assert http.rest(s).startswith("HTTP/1.1 ")
+        assert rest(s).startswith(b"HTTP/1.1 ")
         s.close()
 
 
 # In a network of its own, one address of which is not of this host's loopback.
 ELSEWHERE = """
 import socket, subprocess, sys
+sys.path.insert(0, sys.argv.pop(1))
+from web import request, rest
 def connect(to):
     return socket.create_connection((to, int(sys.argv[1])), 60)
-def rest(s):
-    found = b""
-    try:
-        while more := s.recv(65536):
-            found += more
-    except ConnectionResetError:
-        pass
-    return found
-REQUEST = b"GET /healthz HTTP/1.1\\r\\nHost: 10.9.9.9\\r\\n\\r\\n"
+REQUEST = request("/healthz", "10.9.9.9")
 h = subprocess.Popen(sys.argv[2:], stdout=subprocess.PIPE, text=True)
 assert "serves" in h.stdout.readline()
 here = [connect("127.0.0.1") for _ in range(40)]
@@ -351,7 +312,7 @@ def test_one_address_elsewhere_has_a_part_of_the_connections(standalone):
     need("unshare", "--net", "ip", "link")
     port = str(harness.free_port())
     done = subprocess.run(["unshare", "--net", "sh", "-ec", "ip link set lo up; ip addr add 10.9.9.9/32 dev lo; exec \"$@\"", "sh",
-                           "/usr/bin/python3", "-c", ELSEWHERE, port, LOCKBROKER, "-S", standalone.socket, "http", "--listen",
+                           "/usr/bin/python3", "-c", ELSEWHERE, harness.HERE, port, LOCKBROKER, "-S", standalone.socket, "http", "--listen",
                            f"0.0.0.0:{port}", "--anywhere"], capture_output=True, text=True, timeout=harness.PATIENCE)
     assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
 

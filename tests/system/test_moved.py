@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers that move to other addresses, names that cannot be looked up for a while, and connections that are made anew."""
 
-import os
-import subprocess
-
 import pytest
 
 import fakezk
 import harness
 from harness import FAST_TICK_MS, ROOMY
+from library import compile_shim
 
 # zk.moves.test is at the address that a file names; while the file has the word "hang", the look-up hangs. Each look-up adds a
 # byte to another file when it begins.
@@ -53,11 +51,9 @@ ADDRESSES = ["127.0.0.2", "127.0.0.3"]
 
 class Names:
     def __init__(self, tmp_path):
-        source, shim, self.at, self.asked = (tmp_path / name for name in ("names.c", "names.so", "at", "asked"))
-        source.write_text(NAMES)
-        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O1", "-o", shim, source, "-ldl"], check=True)
+        self.at, self.asked = tmp_path / "at", tmp_path / "asked"
         self.asked.touch()
-        self.env = {"LD_PRELOAD": str(shim), "NAMES_AT": str(self.at), "NAMES_ASKED": str(self.asked)}
+        self.env = {"LD_PRELOAD": compile_shim(NAMES, tmp_path), "NAMES_AT": str(self.at), "NAMES_ASKED": str(self.asked)}
 
     def point(self, address):
         new = self.at.with_suffix(".new")
@@ -74,16 +70,8 @@ def names(tmp_path):
 
 
 @pytest.fixture
-def gates():
-    made = []
-
-    def make(*args, **options):
-        made.append(fakezk.Gate(*args, **options))
-        return made[-1]
-
-    yield make
-    for gate in made:
-        gate.end()
+def gates(ending):
+    return lambda *args, **options: ending(fakezk.Gate(*args, **options))
 
 
 def start(daemons, gate, names, **options):

@@ -2,7 +2,6 @@
 """Servers that are not Apache's, or are old: a relay before a real server answers as they do. What they lack is found out,
 named once, and replaced; the tokens grow all the same."""
 
-import contextlib
 import struct
 import subprocess
 
@@ -44,17 +43,14 @@ SERVERS = {
 
 
 @pytest.fixture
-def lesser(own_zk):
-    with contextlib.ExitStack() as stack:
+def lesser(own_zk, ending):
+    def make(zk=None, **how):
+        relay = ending(Lesser(zk or own_zk(tick_ms=FAST_TICK_MS), **how))
+        for code in WATCH_OPERATIONS:
+            relay.lacks.setdefault(code, Lesser.CLOSE)
+        return relay
 
-        def make(zk=None, **how):
-            relay = Lesser(zk or own_zk(tick_ms=FAST_TICK_MS), **how)
-            for code in WATCH_OPERATIONS:
-                relay.lacks.setdefault(code, Lesser.CLOSE)
-            stack.callback(relay.end)
-            return relay
-
-        yield make
+    return make
 
 
 def lacks(daemon):
@@ -129,10 +125,7 @@ def test_check_names_what_a_server_lacks(lesser, daemons, clients):
 def test_a_server_without_numbers_of_transactions_is_refused(lesser, daemons, clients):
     """Nothing is granted there: no token can be made."""
     relay = lesser(stat=zeros, get_stat=zeros)
-    d = harness.Daemon(relay, wait=False, **FAST)
-    d.has_session = False
-    daemons.list.append(d)
-    d.start()
+    d = daemons(relay, has_session=False, **FAST)
     harness.wait_until(lambda: "tokens are made of this number" in d.info()["trouble"], "the server to be refused")
     for _ in range(5):
         assert not isinstance(clients(d).call("LOCK", "a", "WAIT", 500), int)

@@ -4,11 +4,11 @@ obeyed, for a session that is larger takes the ensemble down for good (ZOOKEEPER
 
 import glob
 
-import kazoo.client
 import pytest
 
 import fakezk
 import harness
+from mishaps import kill_and_start
 from test_handover import restart
 
 LOOKS_FOR_S = 20  # it begins within 3 s of a connection, and asks a dozen questions
@@ -35,6 +35,19 @@ def wait_limit(d, most):
             return None
 
     return harness.wait_until(found, "the limit", 3 * harness.PATIENCE)
+
+
+@pytest.fixture
+def proxied(own_zk, ending):
+    """Makes what stands before a server, and does that with questions that are too large."""
+
+    def make(odd=lambda connection: connection.recv(1)):
+        zk = own_zk()
+        proxy = ending(fakezk.Proxy(zk.port, odd))
+        proxy.tick_ms = zk.tick_ms
+        return proxy
+
+    return make
 
 
 def asked(d, proxy):
@@ -68,25 +81,20 @@ def test_a_server_that_takes_less_lowers_the_limit(own_zk, daemons, monkeypatch,
 
 
 @pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
-def test_a_server_that_takes_enough_is_asked_once_and_nothing_is_said(own_zk, daemons, clients):
-    zk = own_zk()
-    proxy = fakezk.Proxy(zk.port, lambda connection: connection.recv(1))
-    proxy.tick_ms = zk.tick_ms
+def test_a_server_that_takes_enough_is_asked_once_and_nothing_is_said(proxied, daemons, clients):
+    proxy = proxied()
     d = daemons(proxy)
     assert asked(d, proxy) == [990000]
     info = d.info()
     assert info["packet_bytes"] == "0" and info["limit_session_path_bytes"] == "900000"
     assert "packets" not in d.log()
     assert isinstance(clients(d).call("LOCK", "a"), int)
-    proxy.end()
 
 
 @pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
-def test_a_server_that_was_asked_is_not_asked_again_by_the_next_process(own_zk, daemons):
+def test_a_server_that_was_asked_is_not_asked_again_by_the_next_process(proxied, daemons):
     harness.inherit_orphans()
-    zk = own_zk()
-    proxy = fakezk.Proxy(zk.port, lambda connection: connection.recv(1))
-    proxy.tick_ms = zk.tick_ms
+    proxy = proxied()
     d = daemons(proxy)
     assert asked(d, proxy) == [990000]
     for _ in range(2):
@@ -94,7 +102,6 @@ def test_a_server_that_was_asked_is_not_asked_again_by_the_next_process(own_zk, 
         harness.wait_until(lambda: d.info("zookeeper")["zookeeper_state"] == "connected", "the next connection")
     _, lengths, _ = harness.over(4, lambda: proxy.lengths)  # within 3 s of a connection it would be asked
     assert lengths == [990000]
-    proxy.end()
 
 
 def slowly(connection):
@@ -110,18 +117,15 @@ def chatty(connection):
 @pytest.mark.parametrize("odd, lengths", [
     (lambda c: c.close(), [990000, 64]), (slowly, [990000]), (chatty, [990000]),
 ], ids=["closes everything", "slow", "says something"])
-def test_what_is_not_certain_is_not_believed(own_zk, daemons, clients, odd, lengths):
+def test_what_is_not_certain_is_not_believed(proxied, daemons, odd, lengths):
     """A proxy that closes what it does not understand, a server too slow to close in time, one that talks."""
-    zk = own_zk()
-    proxy = fakezk.Proxy(zk.port, odd)
-    proxy.tick_ms = zk.tick_ms
+    proxy = proxied(odd)
     d = daemons(proxy)
     harness.wait_until(lambda: len(proxy.lengths) == len(lengths), "the questions")
     assert asked(d, proxy) == lengths
     info = d.info()
     assert info["packet_bytes"] == "0" and info["limit_session_path_bytes"] == "900000"
     assert info["suspensions_total"] == "0" and info["trouble"] == ""
-    proxy.end()
 
 
 @pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
@@ -156,7 +160,7 @@ def fill(client, count, name):
 
 @pytest.mark.release_only("four starts of a server; that the limit is kept is shown without them")
 @pytest.mark.plain_only("it is about what a server does")
-def test_a_full_session_ends_and_its_server_starts_again(own_zk, daemons, clients):
+def test_a_full_session_ends_and_its_server_starts_again(own_zk, daemons, clients, kazoo_client):
     """The same server after a session of 300 znodes of somebody who does not count: it does not come back."""
     zk = own_zk(jvm=["-Djute.maxbuffer=4000"])
     d = daemons(zk, limits={"grants_per_client": 1000}, locks__linger_ms=0, zookeeper__session_timeout_ms=40000)
@@ -166,23 +170,19 @@ def test_a_full_session_ends_and_its_server_starts_again(own_zk, daemons, client
     assert 10 <= taken <= 60
     info = d.info()
     assert int(info["session_path_bytes"]) <= int(info["limit_session_path_bytes"]) < 3600
-    zk.kill()
-    zk.start()
+    kill_and_start(zk)
     harness.wait_until(lambda: d.info()["session_state"] == "safe" and d.info()["connected"] == "1", "the session again")
     assert c.call("UNLOCK", "a-lock-of-some-length-0") == 0
     assert isinstance(c.call("LOCK", "a-lock-of-some-length-0", "WAIT", 20000), int)
     c.close()
     assert d.terminate() == 0
     harness.wait_until(lambda: zk.sessions() == {}, "the session to end")
-    zk.kill()
-    zk.start()
+    kill_and_start(zk)
 
-    k = kazoo.client.KazooClient(hosts=zk.address)
-    k.start(timeout=harness.PATIENCE)
+    k = kazoo_client(zk)
     for i in range(300):
         k.create(f"/t/a-znode-that-is-as-long-as-those-of-a-lock-are-{i}", ephemeral=True)
     k.stop()
-    k.close()
     zk.kill()
     zk.spawn()
     assert zk.process.wait(harness.PATIENCE) == 1

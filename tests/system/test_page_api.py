@@ -18,9 +18,11 @@ import urllib.parse
 import pytest
 
 import harness
+from mishaps import stopped
+from test_cli import run
 from users import OTHER_USER, let_in
+from web import Web, request, rest
 
-LOCKBROKER = harness.program("lockbroker")
 POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 VIEWERS_MAX = 64
 VISITORS_MAX = 128
@@ -37,26 +39,23 @@ class Answer:
         return json.loads(self.body)
 
 
-class Page:
+class Page(Web):
     """A `lockbroker http --page` with a port of its own."""
 
     def __init__(self, broker, *words, under=()):
-        self.port = harness.free_port()
-        self.process = harness.spawn([*under, LOCKBROKER, "-S", broker.socket, "http", f"--page=127.0.0.1:{self.port}", *words],
-                                     stdout=subprocess.PIPE, text=True)
-        said = f"lockbroker http: serves the page on http://127.0.0.1:{self.port}/\n"
-        assert said in [self.process.stdout.readline() for _ in range(2 if "--listen" in words else 1)]
+        port = harness.free_port()
+        super().__init__(broker, port, f"--page=127.0.0.1:{port}", *words, under=under, lines=2 if "--listen" in words else 1)
+        assert f"lockbroker http: serves the page on http://127.0.0.1:{port}/\n" in self.said
 
-    def connect(self):
-        return socket.create_connection(("127.0.0.1", self.port), timeout=harness.PATIENCE)
+    def connect(self, path=None):
+        """As somebody who has asked for that."""
+        s = super().connect()
+        if path:
+            s.sendall(request(path))
+        return s
 
-    def raw(self, data):
-        with self.connect() as s:
-            s.sendall(data)
-            return rest(s)
-
-    def ask(self, path, host="localhost", method="GET"):
-        return Answer(self.raw(f"{method} {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()))
+    def ask(self, path, **how):
+        return Answer(self.raw(request(path, **how)))
 
     def get(self, path, **parameters):
         answer = self.ask(path + ("?" + urllib.parse.urlencode(parameters) if parameters else ""))
@@ -74,17 +73,12 @@ class Page:
     def lock(self, name, wanted=lambda lock: True):
         return harness.wait_until(lambda: [k for k in [self.get("/api/lock", name=name)] if wanted(k)], name)[0]
 
-    def end(self):
-        self.process.kill()
-        self.process.wait()
-
 
 class Stream:
     """A browser that looks."""
 
     def __init__(self, page):
-        self.socket = page.connect()
-        self.socket.sendall(b"GET /api/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        self.socket = page.connect("/api/stream")
         self.file = self.socket.makefile("rb")
         self.status = int(self.file.readline().split()[1])
 
@@ -94,37 +88,19 @@ class Stream:
             assert line, "the stream has ended"
         return json.loads(line[6:])
 
-    def close(self):
+    def end(self):
         self.file.close()
         self.socket.close()
 
 
-def rest(s):
-    found = b""
-    with contextlib.suppress(ConnectionResetError):
-        while more := s.recv(65536):
-            found += more
-    return found
+@pytest.fixture
+def pages(ending):
+    return lambda *args, **options: ending(Page(*args, **options))
 
 
 @pytest.fixture
-def pages():
-    with contextlib.ExitStack() as stack:
-        def make(*args, **options):
-            page = Page(*args, **options)
-            stack.callback(page.end)
-            return page
-        yield make
-
-
-@pytest.fixture
-def streams():
-    with contextlib.ExitStack() as stack:
-        def look(page):
-            stream = Stream(page)
-            stack.callback(stream.close)
-            return stream
-        yield look
+def streams(ending):
+    return lambda page: ending(Stream(page))
 
 
 # ---- what it shows ----
@@ -289,22 +265,19 @@ def test_what_a_program_calls_itself_does_no_harm(standalone, pages, clients):
     assert "held" in page.get("/api/lock", name="a")["seen"][0]["text"]
 
 
-def test_others_are_shown_as_the_rules_let_it_look(daemons, clients):
+def test_others_are_shown_as_the_rules_let_it_look(daemons, pages, clients):
     """To the rules it is the user that runs it."""
     daemon = daemons(argv=["-o", "access.rule=deny 65534 secret look"], daemon__socket_mode="0666")
     let_in(daemon)
     c = clients(daemon)
     for name in "secret", "open":
         c.call("LOCK", name, "DATA", "of nobody's business")
-    page = Page(daemon, under=["setpriv", f"--reuid={OTHER_USER}", "--clear-groups"])
-    try:
-        assert page.row("open")["holder"]["text"] == "of nobody's business"
-        veiled = page.row("secret")["holder"]
-        assert veiled and not any(veiled[k] for k in ("pid", "uid", "command", "text")), veiled
-        shown = page.get("/api/lock", name="secret")
-        assert "business" not in json.dumps(shown) and str(os.getpid()) not in json.dumps(shown)
-    finally:
-        page.end()
+    page = pages(daemon, under=["setpriv", f"--reuid={OTHER_USER}", "--clear-groups"])
+    assert page.row("open")["holder"]["text"] == "of nobody's business"
+    veiled = page.row("secret")["holder"]
+    assert veiled and not any(veiled[k] for k in ("pid", "uid", "command", "text")), veiled
+    shown = page.get("/api/lock", name="secret")
+    assert "business" not in json.dumps(shown) and str(os.getpid()) not in json.dumps(shown)
 
 
 # ---- what is wrong ----
@@ -378,39 +351,31 @@ def test_a_request_that_never_ends_keeps_nobody_out(standalone, pages):
 
 
 def test_the_page_is_for_this_host_alone(standalone):
-    def run(*words):
-        return subprocess.run([LOCKBROKER, "-S", standalone.socket, "http", *words], capture_output=True, text=True, timeout=60)
-
     for words, sentence in [
         (["--page=0.0.0.0:80"], "a proxy with a login"), (["--page=0.0.0.0:80", "--anywhere"], "a proxy with a login"),
         (["--page=[::]:80"], "a proxy with a login"), (["--page=192.0.2.1:80"], "a proxy with a login"),
         (["--page=nowhere"], "no address and port"), (["--page=unix:"], "no address and port"),
         (["--page=unix:/" + "x" * 200], "no address and port"), ([], "--listen"), (["--page", "127.0.0.1:1"], "127.0.0.1:1"),
     ]:
-        done = run(*words)
+        done = run(standalone, "http", *words)
         assert (done.returncode, done.stdout) == (64, "") and sentence in done.stderr, (words, done)
 
 
-def test_a_unix_socket_is_for_its_owner_and_group(standalone, tmp_path):
+def test_a_unix_socket_is_for_its_owner_and_group(standalone, ending, tmp_path):
     path = str(tmp_path / "page")
     for _ in range(2):  # the second one finds the socket of the first, to which nobody listens any longer
-        process = harness.spawn([LOCKBROKER, "-S", standalone.socket, "http", f"--page=unix:{path}"], stdout=subprocess.PIPE,
-                                text=True)
-        assert process.stdout.readline() == f"lockbroker http: serves the page on unix:{path}\n"
+        web = Web(standalone, None, f"--page=unix:{path}")
+        assert web.said == [f"lockbroker http: serves the page on unix:{path}\n"]
         assert os.stat(path).st_mode & 0o777 == 0o660
         for host, status in (("localhost", 200), ("evil.example", 421)):
             with socket.socket(socket.AF_UNIX) as s:
                 s.connect(path)
-                s.sendall(f"GET /api/overview HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+                s.sendall(request("/api/overview", host))
                 assert Answer(rest(s)).status == status
-        process.kill()
-        process.wait()
-    process = harness.spawn([LOCKBROKER, "-S", standalone.socket, "http", f"--page=unix:{path}"], stdout=subprocess.PIPE, text=True)
-    process.stdout.readline()
-    done = subprocess.run([LOCKBROKER, "-S", standalone.socket, "http", f"--page=unix:{path}"], capture_output=True, text=True, timeout=60)
+        web.end()
+    ending(Web(standalone, None, f"--page=unix:{path}"))
+    done = run(standalone, "http", f"--page=unix:{path}")
     assert done.returncode == 71 and "in use" in done.stderr
-    process.kill()
-    process.wait()
 
 
 def test_what_is_no_socket_stays_where_it_is(standalone, tmp_path):
@@ -418,8 +383,7 @@ def test_what_is_no_socket_stays_where_it_is(standalone, tmp_path):
     path.write_text("of somebody")
     link.symlink_to(path)
     for at in path, link:
-        done = subprocess.run([LOCKBROKER, "-S", standalone.socket, "http", f"--page=unix:{at}"], capture_output=True, text=True,
-                              timeout=60)
+        done = run(standalone, "http", f"--page=unix:{at}")
         assert done.returncode == 71 and f"cannot listen on {at}: " in done.stderr and done.stderr.endswith(".\n"), done
     assert path.read_text() == "of somebody" and link.is_symlink()
 
@@ -427,8 +391,7 @@ def test_what_is_no_socket_stays_where_it_is(standalone, tmp_path):
 def test_an_address_that_is_in_use_is_named_with_its_port(standalone):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        done = subprocess.run([LOCKBROKER, "-S", standalone.socket, "http", f"--page=127.0.0.1:{port}"], capture_output=True, text=True,
-                              timeout=60)
+        done = run(standalone, "http", f"--page=127.0.0.1:{port}")
     assert done.returncode == 71 and f"cannot listen on 127.0.0.1, port {port}: Address already in use." in done.stderr, done
 
 
@@ -441,7 +404,7 @@ def test_the_port_of_the_metrics_never_shows_names(standalone, pages, clients):
 
     def ask(path):
         with socket.create_connection(("127.0.0.1", port), timeout=harness.PATIENCE) as s:
-            s.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            s.sendall(request(path))
             return Answer(rest(s))
 
     for path in ("/metrics", "/healthz"):
@@ -463,7 +426,7 @@ def test_one_viewer_too_many_is_told_so(standalone, pages, streams):
     assert refused.status == 503 and "64" in refused.json()["error"]
     assert page.get("/api/overview")["viewers"] == VIEWERS_MAX
     assert many[0].event()["broker"] == "ok" and many[-1].event()["viewers"] == VIEWERS_MAX
-    many[0].close()
+    many[0].end()
     harness.wait_until(lambda: page.get("/api/overview")["viewers"] == VIEWERS_MAX - 1, "the place to be free")
     assert streams(page).event()["viewers_max"] == VIEWERS_MAX
 
@@ -473,12 +436,9 @@ def test_places_that_all_wait_or_stream_take_nobody_in(standalone, pages, stream
     for _ in range(VIEWERS_MAX - 1):
         assert streams(page).status == 200
     standalone.signal(signal.SIGSTOP)
-    waits = [page.connect() for _ in range(VISITORS_MAX - VIEWERS_MAX)]
-    for s in waits:
-        s.sendall(b"GET /api/lock?name=a HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    waits = [page.connect("/api/lock?name=a") for _ in range(VISITORS_MAX - VIEWERS_MAX)]
     assert streams(page).status == 200
-    with page.connect() as further:
-        further.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    with page.connect("/") as further:
         standalone.signal(signal.SIGCONT)
         assert Answer(rest(further)).status == 200
     for s in waits:
@@ -491,7 +451,7 @@ def test_a_viewer_that_does_not_read_is_dropped(standalone, pages, streams):
     page = pages(standalone)
     slow = page.connect()
     slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
-    slow.sendall(b"GET /api/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    slow.sendall(request("/api/stream"))
     harness.wait_until(lambda: page.get("/api/overview")["viewers"] == 1, "the stream")
     look = streams(page)
     harness.wait_until(lambda: look.event()["viewers"] == 1, "the slow one to go", patience=240)
@@ -524,7 +484,7 @@ def test_who_talks_and_does_not_read_the_answer_is_not_listened_to(standalone, p
     with socket.socket() as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
         s.connect(("127.0.0.1", page.port))
-        s.sendall(b"GET /api/locks?count=300 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        s.sendall(request("/api/locks?count=300"))
         assert talk(s) < TALK_BYTES
     assert page.ask("/api/overview").status == 200
 
@@ -566,11 +526,7 @@ def test_rows_that_somebody_looks_at_are_fresh_among_many_locks(standalone, page
     """Also if their names have what patterns are made of. Only lists by an order say how often a lock was granted."""
     c, other = clients(standalone), clients(standalone)
     names = [f"m[*]?\\-{i:04}" for i in range(2000)]
-    for start in range(0, len(names), 500):
-        for name in names[start:start + 500]:
-            c.send("LOCK", name)
-        for _ in range(500):
-            assert c.reply()
+    harness.lock_many(c, names)
     page = pages(standalone)
     streams(page)
     harness.wait_until(lambda: page.get("/api/locks", count=1)["total"] == len(names), "all locks")
@@ -591,11 +547,7 @@ def test_rows_that_somebody_looks_at_are_fresh_among_many_locks(standalone, page
 @pytest.mark.plain_only("it is about numbers of requests")
 def test_zookeeper_is_asked_only_while_somebody_looks_and_by_a_budget(zk, daemons, root, pages, streams, clients):
     here, there = daemons(zk, root), daemons(zk, root)
-    c = clients(there)
-    for i in range(100):
-        c.send("LOCK", f"lock-{i}")
-    for _ in range(100):
-        c.reply()
+    harness.lock_many(clients(there), [f"lock-{i}" for i in range(100)])
     waits = [clients(here) for _ in range(5)]
     for i, w in enumerate(waits):
         w.send("LOCK", f"lock-{i}")
@@ -620,7 +572,7 @@ def test_zookeeper_is_asked_only_while_somebody_looks_and_by_a_budget(zk, daemon
     assert {r["holder"]["host"] for r in held} == {there.host}
     harness.wait_until(lambda: reads(6) > 60, "somebody who looks to cost something")
     harness.wait_until(lambda: page.get("/api/locks", count=1)["total"] == 100, "all locks of the other host")
-    look.close()
+    look.end()
     harness.wait_until(lambda: reads(3) <= 4, "nobody to be asked")
 
 
@@ -711,24 +663,19 @@ def test_of_a_broker_that_is_started_again_standalone_no_hosts_are_shown(zk, roo
 def test_it_does_not_wait_for_a_broker_that_hangs(standalone, pages, streams):
     page = pages(standalone)
     look = streams(page)
-    standalone.signal(signal.SIGSTOP)
-    with page.connect() as waits:
-        waits.sendall(b"GET /api/lock?name=a HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        harness.wait_until(lambda: look.event()["broker"] == "away", "the silence to be noticed")
-        assert page.ask("/").status == 200
-        assert Answer(rest(waits)).status == 503
-    assert {look.event()["broker"] for _ in range(8)} == {"away"}, "it is asked again, and is away until it answers"
-    standalone.signal(signal.SIGCONT)
+    with stopped(standalone):
+        with page.connect("/api/lock?name=a") as waits:
+            harness.wait_until(lambda: look.event()["broker"] == "away", "the silence to be noticed")
+            assert page.ask("/").status == 200
+            assert Answer(rest(waits)).status == 503
+        assert {look.event()["broker"] for _ in range(8)} == {"away"}, "it is asked again, and is away until it answers"
     harness.wait_until(lambda: look.event()["broker"] == "ok", "the broker")
 
 
 def test_the_first_viewer_is_not_answered_before_the_broker_has_answered(standalone, pages):
     page = pages(standalone)
-    standalone.signal(signal.SIGSTOP)
-    try:
+    with stopped(standalone):
         assert page.get("/api/overview")["broker"] == "away"
-    finally:
-        standalone.signal(signal.SIGCONT)
 
 
 def test_it_may_be_there_before_the_broker(daemons, pages, streams):

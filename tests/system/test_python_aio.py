@@ -5,20 +5,16 @@ import asyncio
 import gc
 import math
 import os
-import signal
 import socket
 import time
 
 import pytest
 
 import harness
-from python_library import crash, is_free, lockbroker, program, until, wait_free
+from mishaps import kill_and_start, stopped
+from python_library import crash, is_free, lockbroker, program, run, until, wait_free
 
 aio = lockbroker.aio
-
-
-def run(coroutine):
-    return asyncio.run(asyncio.wait_for(coroutine, harness.PATIENCE))
 
 
 def queued(daemon, count):
@@ -221,8 +217,7 @@ def test_who_waits_goes_on_waiting_on_the_next_broker(alone, clients):
     async def main():
         waits = asyncio.ensure_future(aio.lock("a").acquire())
         await until(lambda: queued(alone, 1), "a waiter")
-        alone.kill()
-        alone.start()
+        kill_and_start(alone)
         await (await waits).release()
 
     run(main())
@@ -258,14 +253,11 @@ def test_the_proof_runs_out_also_while_the_broker_hangs(daemons, own_zk, root, p
         assert 0 < first <= 4
         proven_until = time.monotonic() + first
         await until(lambda: time.monotonic() + held.valid() > proven_until + 1, "it to be proven again")
-        daemon.signal(signal.SIGSTOP)
-        try:
+        with stopped(daemon):
             await held.lost.wait()
             assert held.valid() == 0.0
             with pytest.raises(lockbroker.Lost):
                 await held.release()
-        finally:
-            daemon.signal(signal.SIGCONT)
 
     run(main())
 
@@ -293,15 +285,12 @@ def test_a_silent_broker(alone):
     async def main():
         held = await aio.lock("a", patience=1).acquire()
         kept = await aio.lock("b", patience=1).acquire()
-        alone.signal(signal.SIGSTOP)
-        try:
+        with stopped(alone):
             with pytest.raises(lockbroker.Lost, match="unanswered"):
                 await held.renew(60)
             with pytest.raises(lockbroker.NoBroker, match="did not answer in time"):
                 await aio.lock("c", wait=0, patience=1).acquire()
             await kept.release()
-        finally:
-            alone.signal(signal.SIGCONT)
         await until(lambda: is_free(alone) and is_free(alone, "b"), "both to be free")
 
     run(main())
@@ -312,9 +301,7 @@ def test_a_queue_of_connections_that_is_full_does_not_stop_the_loop(tmp_path):
     path = str(tmp_path / "s")
 
     async def main():
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(path)
-            listener.listen(0)
+        with socket.create_server(path, family=socket.AF_UNIX, backlog=0):
             with socket.socket(socket.AF_UNIX) as first:
                 first.connect(path)
                 with pytest.raises(lockbroker.NoBroker, match="does not accept|did not answer"):

@@ -8,7 +8,8 @@ import threading
 import pytest
 
 import harness
-from python_library import crash, is_free, lockbroker, until, wait_free
+from parallel import all_at_once, in_thread
+from python_library import crash, is_free, lockbroker, run, until, wait_free
 
 NAMES = ("a", "b", "c")
 
@@ -26,21 +27,9 @@ def hold(request):
             async with lockbroker.aio.lock_any(*names, **options) as held:
                 return work(held)
 
-        return asyncio.run(asyncio.wait_for(main(), harness.PATIENCE))
+        return run(main())
 
     return by_threads if request.param == "threads" else by_asyncio
-
-
-def in_background(call, *args, **options):
-    got = []
-    thread = threading.Thread(target=lambda: got.append(call(*args, **options)))
-    thread.start()
-
-    def join():
-        thread.join(harness.PATIENCE)
-        return got[0]
-
-    return join
 
 
 def hold_all(c, *names):
@@ -66,7 +55,7 @@ def test_the_first_grant_wins_and_nothing_is_left_of_the_others(here, clients, h
     c, in_block = clients(here), clients(here)
     for name in NAMES:
         hold_all(c, *NAMES)
-        join = in_background(hold, lambda held: (held.name, [in_block.call("QUEUE", other) for other in NAMES]), *NAMES)
+        join = in_thread(hold, lambda held: (held.name, [in_block.call("QUEUE", other) for other in NAMES]), *NAMES)
         for other in NAMES:
             harness.wait_queued(here, other, 1)
         c.call("UNLOCK", name)
@@ -80,7 +69,7 @@ def test_surplus_grants_are_released(here, clients, hold):
     c, in_block = clients(here), clients(here)
     for _ in range(10):
         hold_all(c, *NAMES)
-        join = in_background(hold, lambda held: (held.name, [other for other in NAMES if in_block.call("HOLDERS", other)]),
+        join = in_thread(hold, lambda held: (held.name, [other for other in NAMES if in_block.call("HOLDERS", other)]),
                              *NAMES)
         for other in NAMES:
             harness.wait_queued(here, other, 1)
@@ -103,7 +92,7 @@ def test_none_is_free(here, clients, hold):
 def test_it_goes_on_waiting_at_the_next_broker(alone, clients, hold):
     with alone.client() as c:
         c.call("MLOCK", 2, "a", "b")
-        join = in_background(hold, lambda held: held.name, "a", "b")
+        join = in_thread(hold, lambda held: held.name, "a", "b")
         for name in "ab":
             harness.wait_queued(alone, name, 1)
         alone.kill()
@@ -125,21 +114,13 @@ def test_a_loss_while_it_chooses_is_not_overlooked(alone, clients, monkeypatch):
         return withdraw(choice, names)
 
     monkeypatch.setattr("lockbroker._scripts._withdraw", late)
-    outcome = []
-
-    def work():
-        try:
-            lockbroker.lock_any("a", "b").acquire()
-        except lockbroker.Lost as e:
-            outcome.append(e.reason)
-
-    thread = threading.Thread(target=work)
-    thread.start()
+    acquired = in_thread(lockbroker.lock_any("a", "b").acquire)
     for name in "ab":
         harness.wait_queued(alone, name, 1)
     c.call("UNLOCK", "a")
-    thread.join(harness.PATIENCE)
-    assert outcome == ["forced"]
+    with pytest.raises(lockbroker.Lost) as lost:
+        acquired()
+    assert lost.value.reason == "forced"
     wait_free(alone, "a")
 
 
@@ -154,7 +135,7 @@ def test_a_task_that_is_cancelled_withdraws_all(alone, clients):
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    asyncio.run(asyncio.wait_for(main(), harness.PATIENCE))
+    run(main())
     harness.wait_until(lambda: c.call("QUEUE", "a") == c.call("QUEUE", "b") == [], "the end of the requests")
 
 
@@ -194,11 +175,7 @@ def test_threads_share_few_devices(alone):
                 os.sched_yield()
                 busy.remove(held.name)
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join(harness.PATIENCE)
+    all_at_once(work, [()] * 8)
     assert not wrong and not busy
 
 

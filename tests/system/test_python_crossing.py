@@ -3,25 +3,22 @@
 
 import os
 import socket
-import threading
 
 import pytest
 
 import harness
+from fakebroker import HELLO
+from parallel import in_thread
 from python_library import lockbroker
 
-GREETING = b"%1\r\n+server\r\n+lockbroker\r\n"
 LOST = b">4\r\n$4\r\nlost\r\n$1\r\na\r\n:7\r\n$6\r\nforced\r\n"
 
 
 @pytest.fixture
 def hurried():
     """A broker that answers a LOCK, and takes the lock away in the same write; its socket."""
-    folder = harness.fast_tmp("lockbroker.")
-    path = os.path.join(folder, "socket")
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(path)
-    listener.listen()
+    path = os.path.join(harness.fast_tmp("lockbroker."), "socket")
+    listener = socket.create_server(path, family=socket.AF_UNIX)
 
     def serve():
         served, _ = listener.accept()
@@ -29,15 +26,14 @@ def hurried():
             said = b""
             while b"LOCK" not in said:
                 said += served.recv(4096)
-            served.sendall(GREETING + b"+OK\r\n:7\r\n" + LOST)
+            served.sendall(HELLO + b"+OK\r\n:7\r\n" + LOST)
             while served.recv(4096):
                 pass
 
-    thread = threading.Thread(target=serve)
-    thread.start()
+    served = in_thread(serve)
     yield path
     listener.close()
-    thread.join(harness.PATIENCE)
+    served()
 
 
 def test_the_loss_is_not_overlooked(hurried):

@@ -17,6 +17,8 @@ import traceback
 import pytest
 
 import harness
+from mishaps import stopped
+from parallel import all_at_once, in_thread
 from python_library import FOLDER, is_free, lockbroker, program, wait_free
 
 
@@ -91,11 +93,7 @@ def test_a_lock_object_is_shared_by_threads_that_exclude_each_other(alone):
                 counter[0] = seen + 1
                 tokens.append(held.token)
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join(harness.PATIENCE)
+    all_at_once(work, [()] * 8)
     assert counter == [200]
     assert tokens == sorted(set(tokens))
     assert is_free(alone)
@@ -105,31 +103,18 @@ def test_who_waits_does_not_hold_the_interpreter(alone, clients):
     """The thread that waits for the lock needs this one to go on."""
     c = clients(alone)
     c.call("LOCK", "a")
-    got = []
-    t = threading.Thread(target=lambda: got.append(lockbroker.lock("a").acquire()))
-    t.start()
+    acquired = in_thread(lockbroker.lock("a").acquire)
     harness.wait_queued(alone, "a", 1)
     assert c.call("UNLOCK", "a") == 0
-    t.join(harness.PATIENCE)
-    got[0].release()
+    acquired().release()
 
 
 def test_a_lock_that_the_same_thread_holds_is_told_from_one_of_another(here):
-    told = []
-
-    def other():
-        try:
-            lockbroker.lock("a", wait=0).acquire()
-        except lockbroker.Taken as e:
-            told.append(str(e))
-
     with lockbroker.lock("a"):
         with pytest.raises(lockbroker.Taken, match="^The lock a is held by this owner already: release it first.$"):
             lockbroker.lock("a", wait=0).acquire()
-        thread = threading.Thread(target=other)
-        thread.start()
-        thread.join(harness.PATIENCE)
-    assert told == ["The lock a is held by somebody else."]
+        with pytest.raises(lockbroker.Taken, match="^The lock a is held by somebody else.$"):
+            in_thread(lockbroker.lock("a", wait=0).acquire)()
 
 
 def test_exceptions_are_called_as_programs_import_them(tmp_path):
@@ -172,20 +157,15 @@ def test_threads_that_would_wait_for_each_other_are_refused(alone):
             except lockbroker.Deadlock as e:
                 refused.append(str(e))
 
-    threads = [threading.Thread(target=work, args=names) for names in (("a", "b"), ("b", "a"))]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join(harness.PATIENCE)
+    all_at_once(work, (("a", "b"), ("b", "a")))
     assert len(refused) == 1 and "release one of them first" in refused[0]
 
 
 def test_without_a_group_another_thread_may_release(alone):
     held = lockbroker.lock("a", group="").acquire()
-    harness_thread = threading.Thread(target=lambda: (harness.wait_queued(alone, "a", 1), held.release()))
-    harness_thread.start()
+    released = in_thread(lambda: (harness.wait_queued(alone, "a", 1), held.release()))
     lockbroker.lock("a", group="").acquire().release()
-    harness_thread.join(harness.PATIENCE)
+    released()
 
 
 def test_a_lease_runs_out_and_is_restarted(here):
@@ -210,16 +190,14 @@ def test_the_lease_counts_from_the_grant(alone, clients):
     """It had to wait for a good part of it."""
     c = clients(alone)
     c.call("LOCK", "a")
-    got = []
-    t = threading.Thread(target=lambda: got.append(lockbroker.lock("a", lease=10).acquire()))
-    t.start()
+    acquired = in_thread(lockbroker.lock("a", lease=10).acquire)
     harness.wait_queued(alone, "a", 1)
     assert clients(alone).call("LOCK", "a", "WAIT", 1000) is None  # another second, behind it
     granted = time.monotonic()
     c.call("UNLOCK", "a")
-    t.join(harness.PATIENCE)
-    assert got[0].valid() > 10 - (time.monotonic() - granted) - 0.5
-    got[0].release()
+    held = acquired()
+    assert held.valid() > 10 - (time.monotonic() - granted) - 0.5
+    held.release()
 
 
 def test_release_is_once(alone):
@@ -428,12 +406,9 @@ def test_descriptors_are_not_inherited_nor_left(alone):
 def test_valid_reads_the_page_and_asks_nobody(alone):
     """While the broker stands still, nobody else could answer."""
     with lockbroker.lock("a") as held:
-        alone.signal(signal.SIGSTOP)
-        try:
+        with stopped(alone):
             assert held.valid() == math.inf
             held.check()
-        finally:
-            alone.signal(signal.SIGCONT)
 
 
 def test_every_public_thing_says_what_it_is():

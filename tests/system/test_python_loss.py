@@ -3,8 +3,6 @@
 
 import asyncio
 import math
-import os
-import signal
 import socket
 import threading
 import time
@@ -13,36 +11,14 @@ import types
 import pytest
 
 import harness
+from fakebroker import HELLO
+from mishaps import kill_and_start, stopped
+from parallel import in_thread
 from python_library import crash, is_free, lockbroker, program
 
 # Proven for 4 s at a time: what must not be lost is not, however busy the machine is.
 SLOW_TICK_MS = 1000
 SLOW = {"zookeeper__session_timeout_ms": 6000}
-
-
-def restart(daemon):
-    daemon.kill()
-    daemon.start()
-
-
-def in_thread(function):
-    """Starts it; what is returned waits for it and returns what it returned or raised."""
-    got = []
-
-    def run():
-        try:
-            got.append(function())
-        except lockbroker.LockBrokerError as e:
-            got.append(e)
-
-    t = threading.Thread(target=run, daemon=True)
-    t.start()
-
-    def wait():
-        t.join(harness.PATIENCE)
-        return got[0]
-
-    return wait
 
 
 @pytest.mark.parametrize("what", [lambda: lockbroker.lock("a"), lambda: lockbroker.lock("a", shared=True),
@@ -65,7 +41,7 @@ def test_a_broker_that_is_killed_takes_the_lock_along(alone, what, page):
 def test_the_block_raises_lost_at_its_end(alone):
     with pytest.raises(lockbroker.Lost) as e:
         with lockbroker.lock("a") as held:
-            restart(alone)
+            kill_and_start(alone)
             assert held.valid() == 0.0, "also if nobody watches"
             with pytest.raises(lockbroker.Lost):
                 held.check()
@@ -77,14 +53,14 @@ def test_the_block_raises_lost_at_its_end(alone):
 def test_the_block_raises_what_it_raised_itself(alone):
     with pytest.raises(KeyError):
         with lockbroker.lock("a") as held:
-            restart(alone)
+            kill_and_start(alone)
             raise KeyError("mine")
     assert held.valid() == 0.0
 
 
 def test_whoever_took_it_meanwhile_keeps_it(alone, clients):
     held = lockbroker.lock("a").acquire()
-    restart(alone)
+    kill_and_start(alone)
     assert clients(alone).call("LOCK", "a") > held.token
     for use in held.check, lambda: held.renew(10), held.downgrade, held.release:
         with pytest.raises(lockbroker.Lost):
@@ -97,8 +73,7 @@ def test_who_waits_goes_on_waiting_on_the_next_broker(alone, clients):
     holder.call("LOCK", "a")
     waits = in_thread(lockbroker.lock("a", wait=600).acquire)
     harness.wait_queued(alone, "a", 1)
-    alone.kill()
-    alone.start()
+    kill_and_start(alone)
     held = waits()
     assert held.valid() == math.inf
     held.release()
@@ -126,18 +101,17 @@ def test_a_question_waits_for_the_next_broker(alone, monkeypatch, ask):
 @pytest.mark.parametrize("greets", [True, False])
 def test_a_question_that_was_heard_is_not_asked_again(tmp_path, greets):
     """It may have been carried out."""
-    with socket.socket(socket.AF_UNIX) as listener:
-        path = str(tmp_path / "socket")
-        listener.bind(path)
-        listener.listen()
-        answer = in_thread(lambda: lockbroker.ask("FORCEUNLOCK", "a", socket=path))
+    path = str(tmp_path / "socket")
+    with socket.create_server(path, family=socket.AF_UNIX) as listener:
+        answer = in_thread(lockbroker.ask, "FORCEUNLOCK", "a", socket=path)
         with listener.accept()[0] as s:
             heard = b""
             while b"FORCEUNLOCK" not in heard:
                 heard += s.recv(4096)
             if greets:
                 s.sendall(b"%0\r\n")
-        assert isinstance(answer(), lockbroker.NoBroker)
+        with pytest.raises(lockbroker.NoBroker):
+            answer()
         listener.setblocking(False)
         with pytest.raises(BlockingIOError):
             listener.accept()
@@ -149,15 +123,14 @@ def test_a_broker_that_does_not_come_back_ends_the_wait(alone, clients):
     waits = in_thread(lockbroker.lock("a", patience=1).acquire)
     harness.wait_queued(alone, "a", 1)
     alone.kill()
-    assert isinstance(waits(), lockbroker.NoBroker)
+    with pytest.raises(lockbroker.NoBroker):
+        waits()
     alone.start()
 
 
 def test_the_time_to_wait_is_what_is_left_of_it(tmp_path):
     path, waits = str(tmp_path / "s"), []
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(path)
-        listener.listen()
+    with socket.create_server(path, family=socket.AF_UNIX) as listener:
         got = in_thread(lockbroker.lock("a", socket=path, wait=60, group="").acquire)
         for answer in b"", b":7\r\n":
             peer, _ = listener.accept()
@@ -165,7 +138,7 @@ def test_the_time_to_wait_is_what_is_left_of_it(tmp_path):
                 request = peer.recv(65536)
                 waits.append(int(request.split(b"WAIT\r\n")[1].split(b"\r\n")[1]))
                 time.sleep(0.05)  # this is the time that is not left
-                peer.sendall(b"%1\r\n+server\r\n+lockbroker\r\n" + answer)
+                peer.sendall(HELLO + answer)
                 if answer:
                     assert b"VALID" in peer.recv(65536)
                     peer.sendall(b":9000\r\n")
@@ -203,8 +176,7 @@ def test_the_proof_runs_out_also_while_the_broker_hangs(daemons, own_zk, root, p
     held = lockbroker.lock("a", socket=daemon.socket, patience=2).acquire()
     assert 0 < held.valid() <= 2
     lost = held.lost if watched else None
-    daemon.signal(signal.SIGSTOP)
-    try:
+    with stopped(daemon):
         if lost:
             assert lost.wait(harness.PATIENCE)
         else:
@@ -214,8 +186,6 @@ def test_the_proof_runs_out_also_while_the_broker_hangs(daemons, own_zk, root, p
             held.check()
         with pytest.raises(lockbroker.Lost):
             held.release()
-    finally:
-        daemon.signal(signal.SIGCONT)
     assert held.valid() == 0.0
 
 
@@ -289,27 +259,21 @@ def test_a_hand_over_is_not_seen(daemons, zk, root, clients):
 def test_a_silent_broker_at_release(alone):
     """What is proven by the page at that time was held, and the end of the connection releases it."""
     held = lockbroker.lock("a", patience=1).acquire()
-    alone.signal(signal.SIGSTOP)
-    try:
+    with stopped(alone):
         held.release()
-    finally:
-        alone.signal(signal.SIGCONT)
     harness.wait_until(lambda: is_free(alone), "the lock to be free")
 
 
 def test_a_silent_broker_at_a_request(alone):
     held = lockbroker.lock("a", patience=1).acquire()
     lost = held.lost
-    alone.signal(signal.SIGSTOP)
-    try:
+    with stopped(alone):
         with pytest.raises(lockbroker.Lost, match="unanswered"):
             held.renew(60)
         with pytest.raises(lockbroker.NoBroker, match="did not answer in time"):
             lockbroker.lock("b", wait=0, patience=1).acquire()
         with pytest.raises(lockbroker.Lost):
             held.release()
-    finally:
-        alone.signal(signal.SIGCONT)
     assert lost.is_set()
     harness.wait_until(lambda: is_free(alone) and is_free(alone, "b"), "both to be free")
 
@@ -318,16 +282,14 @@ def test_another_thread_may_close_what_waits_for_a_silent_broker(alone, monkeypa
     monkeypatch.setattr("lockbroker._wire._POLL_MAX_S", 600)
     held = lockbroker.lock("a", patience=600).acquire()
     assert not held.lost.is_set()
-    alone.signal(signal.SIGSTOP)
-    try:
-        waits = in_thread(lambda: held.renew(60))
+    with stopped(alone):
+        waits = in_thread(held.renew, 60)
         harness.wait_until(lambda: held._wire.grant._answers, "the thread to ask")
         time.sleep(0.2)  # and to wait for the answer, which it tells nobody
         held.close()
-        assert isinstance(waits(), lockbroker.Lost)
+        with pytest.raises(lockbroker.Lost):
+            waits()
         assert held._wire.fd == -1
-    finally:
-        alone.signal(signal.SIGCONT)
     assert not held.lost.is_set() and held.valid() == 0.0, "it was released, not lost"
     harness.wait_until(lambda: is_free(alone), "the lock to be free")
 
@@ -335,14 +297,13 @@ def test_another_thread_may_close_what_waits_for_a_silent_broker(alone, monkeypa
 @pytest.mark.parametrize("answer", [b"?\r\n", b":1\r\n:2\r\n:3\r\n:4\r\n:5\r\n", b"*1\r\n$5\r\nab\r\nxyz\r\n", b"$-5\r\n"], ids=repr)
 def test_who_speaks_something_else_is_no_broker(tmp_path, answer):
     path = str(tmp_path / "s")
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(path)
-        listener.listen()
+    with socket.create_server(path, family=socket.AF_UNIX) as listener:
         got = in_thread(lockbroker.lock("a", socket=path, patience=0.5).acquire)
         peer, _ = listener.accept()
         with peer:
             peer.sendall(answer)
-            assert isinstance(got(), (lockbroker.ProtocolError, lockbroker.NoBroker, lockbroker.Lost))
+            with pytest.raises((lockbroker.ProtocolError, lockbroker.NoBroker, lockbroker.Lost)):
+                got()
 
 
 FORK = """

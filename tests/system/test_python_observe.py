@@ -4,12 +4,13 @@
 import asyncio
 import contextlib
 import socket
-import threading
 
 import pytest
 
 import harness
-from python_library import crash, lockbroker, program, until
+from mishaps import kill_and_start
+from parallel import in_thread
+from python_library import crash, lockbroker, program, run, until
 from lockbroker._choice import Choice
 from lockbroker._observe import _Observation
 from lockbroker._request import request
@@ -58,7 +59,7 @@ def test_tasks_are_told(here, clients):
             token = c.call("CAMPAIGN", "e", "DATA", "one")
             assert await told == lockbroker.Leader(here.host, "one", token)
 
-    asyncio.run(asyncio.wait_for(main(), harness.PATIENCE))
+    run(main())
 
 
 def test_of_another_host(daemons, zk, root):
@@ -85,7 +86,7 @@ def test_who_stops_leaves_no_connection(alone):
             await asyncio.wait_for(leaders.__anext__(), 0.01)  # which cancels it
         await until(lambda: connections(alone) == before, "the connection to end")
 
-    asyncio.run(asyncio.wait_for(main(), harness.PATIENCE))
+    run(main())
 
 
 def test_what_is_no_election(here, clients):
@@ -111,8 +112,7 @@ def test_the_next_broker_is_observed_and_nobody_told_twice(alone, clients):
     leaders = lockbroker.observe("e")
     first = clients(alone).call("CAMPAIGN", "e", "DATA", "one")
     assert until_led_by(leaders, "one")[-1].token == first
-    alone.kill()
-    alone.start()
+    kill_and_start(alone)
     assert next(leaders) is None
     assert clients(alone).call("CAMPAIGN", "e", "DATA", "two") > first
     assert next(leaders).data == "two"
@@ -124,17 +124,13 @@ def test_a_leader_of_another_host_is_not_told_again_by_the_next_broker(daemons, 
     leaders = lockbroker.observe("e", socket=one.socket)
     with lockbroker.election("e", "of two", socket=two.socket):
         until_led_by(leaders, "of two")
-        one.kill()
-        one.start()
-        told = []
-        t = threading.Thread(target=lambda: told.append(next(leaders)))
-        t.start()
+        kill_and_start(one)
+        told = in_thread(next, leaders)
         with one.client() as c:
             harness.wait_until(lambda: " cmd=observe " in c.call("CLIENT", "LIST"), "the observer to be back")
             harness.wait_until(lambda: isinstance(leader := c.call("LEADER", "e"), dict) and leader["data"] == "of two",
                                "its broker to know who leads")
-    t.join(harness.PATIENCE)
-    assert told == [None]
+    assert told() is None
     leaders.close()
 
 
@@ -199,10 +195,8 @@ def event(token, data):
 
 @pytest.mark.parametrize("answer", ["+OK", ":1", "*1\r\n:1", "%1\r\n+host\r\n+h"])
 def test_an_answer_that_names_no_leader_is_no_broker_s(tmp_path, answer):
-    with socket.socket(socket.AF_UNIX) as listener:
-        path = str(tmp_path / "s")
-        listener.bind(path)
-        listener.listen()
+    path = str(tmp_path / "s")
+    with socket.create_server(path, family=socket.AF_UNIX) as listener:
 
         def serve():
             with listener.accept()[0] as peer:
@@ -210,7 +204,7 @@ def test_an_answer_that_names_no_leader_is_no_broker_s(tmp_path, answer):
                 while peer.recv(4096):
                     pass
 
-        threading.Thread(target=serve, daemon=True).start()
+        in_thread(serve)
         with pytest.raises(lockbroker.ProtocolError):
             lockbroker.leader("e", socket=path)
 

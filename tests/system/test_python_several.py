@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python library's lock_all(): several locks, all or none, for threads and asyncio."""
 
-import asyncio
 import os
 import signal
 import threading
@@ -9,7 +8,8 @@ import threading
 import pytest
 
 import harness
-from python_library import is_free, lockbroker, until, wait_free
+from parallel import all_at_once
+from python_library import is_free, lockbroker, run, until, wait_free
 
 NAMES = ("a", "b")
 
@@ -48,7 +48,7 @@ def test_tasks_hold_all_of_them(here, clients, page):
                 await lockbroker.aio.lock_all("b", "c", wait=0).acquire()
         assert is_free(here, "a") and is_free(here, "b")
 
-    asyncio.run(asyncio.wait_for(main(), harness.PATIENCE))
+    run(main())
 
 
 def test_all_or_none(here, clients):
@@ -76,11 +76,7 @@ def test_whoever_names_the_same_locks_never_waits_for_each_other(alone):
                 os.sched_yield()
                 counter[0] = seen + 1
 
-    threads = [threading.Thread(target=work, args=names) for names in (("a", "b"), ("b", "a")) * 3]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join(harness.PATIENCE)
+    all_at_once(work, (("a", "b"), ("b", "a")) * 3)
     assert counter == [150]
 
 
@@ -149,7 +145,7 @@ def test_a_question_that_does_not_fit_into_the_socket_at_once(alone, monkeypatch
             await held.renew(60)
 
     if loop:
-        asyncio.run(asyncio.wait_for(main(), harness.PATIENCE))
+        run(main())
     else:
         with lockbroker.lock_all(*names) as held:
             ask_while_it_stands(held)

@@ -3,10 +3,10 @@
 
 import os
 import re
-import signal
 
 import harness
 from harness import FAST, FAST_TICK_MS, ROOMY
+from mishaps import kill_and_start, stopped
 from test_cli import run
 
 OPERATORS = True  # see clients of conftest.py
@@ -37,8 +37,7 @@ def test_who_is_on_that_host_is_not_sent_there(daemons, zk, root, clients):
     d = daemons(zk, root, host="alpha")
     holder = clients(d)
     holder.call("LOCK", "orders")
-    d.kill()
-    d.start()
+    kill_and_start(d)
     said = run(d, "who", "orders").stdout
     assert "alpha" in said and "run there" not in said
     assert "a daemon of this host that was killed has left it" in said
@@ -163,6 +162,5 @@ def test_a_silent_server_holds_no_question_for_long(own_zk, daemons, clients):
     server = own_zk(tick_ms=FAST_TICK_MS)
     d = daemons(server, **FAST)
     c = clients(d)
-    server.signal(signal.SIGSTOP)
-    assert c.call("HOLDERS", "a").code == "UNAVAILABLE"
-    server.signal(signal.SIGCONT)
+    with stopped(server):
+        assert c.call("HOLDERS", "a").code == "UNAVAILABLE"

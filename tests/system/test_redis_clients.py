@@ -5,7 +5,6 @@ import asyncio
 import re
 import socket
 import subprocess
-import threading
 
 import pytest
 import redis
@@ -13,6 +12,7 @@ import redis.asyncio
 
 import harness
 import pages
+from parallel import in_thread
 from tools import need
 
 
@@ -181,18 +181,11 @@ def all_wait(broker, count):
 def in_threads(worker, count):
     """The errors they ended with."""
     errors = []
-
-    def run():
+    for wait in [in_thread(worker) for _ in range(count)]:
         try:
-            worker()
+            wait(timeout=None)
         except redis.RedisError as e:
             errors.append(str(e))
-
-    threads = [threading.Thread(target=run) for _ in range(count)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
     return errors
 
 

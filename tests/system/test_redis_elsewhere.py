@@ -10,6 +10,7 @@ import redis
 from redis.exceptions import LockNotOwnedError, ResponseError
 
 import harness
+from mishaps import stopped
 
 
 def redis_of(daemon):
@@ -105,12 +106,9 @@ def test_a_host_that_does_not_answer_is_not_taken_for_a_lock_that_is_gone(daemon
     alpha, beta = (daemons(zk, root, host=host, daemon__keeper=0) for host in ("alpha", "beta"))
     there = redis_of(beta)
     assert redis_of(alpha).set("job", "v", nx=True, px=600000)
-    alpha.signal(signal.SIGSTOP)
-    try:
+    with stopped(alpha):
         with pytest.raises(ResponseError, match="UNAVAILABLE job is held by host alpha"):
             there.eval(RELEASE, 1, "job", "v")
-    finally:
-        alpha.signal(signal.SIGCONT)
     wait_released(there)
 
 

@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 
 import pytest
 import redis
@@ -19,10 +18,10 @@ from redis.exceptions import LockError, LockNotOwnedError
 
 import harness
 import pages
+from parallel import all_at_once, in_thread
 from tools import need, trouble
 
 HERE = os.path.join(harness.HERE, "redis_libraries")
-VALUE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end"
 
 
 @pytest.fixture
@@ -80,17 +79,14 @@ def test_redis_py_waits_for_a_while(broker, pools):
     held = client.lock("job", timeout=20)
     assert held.acquire()
     assert not client.lock("job", timeout=20, sleep=0.01, blocking_timeout=0.05).acquire()
-    done = threading.Event()
 
     def wait():
         with client.lock("job", timeout=20, sleep=0.01):
-            done.set()
+            return True
 
-    thread = threading.Thread(target=wait)
-    thread.start()
+    waits = in_thread(wait)
     held.release()
-    thread.join(harness.PATIENCE)
-    assert done.is_set()
+    assert waits()
     with pytest.raises(LockError):
         held.release()
 
@@ -114,11 +110,7 @@ def test_threads_that_share_a_pool_exclude_each_other(broker, pools):
                 most.append(len(inside))
                 inside.pop()
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    all_at_once(work, [()] * 4)
     assert most == [1] * 80
 
 

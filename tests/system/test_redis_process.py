@@ -198,17 +198,10 @@ def test_it_counts_as_a_connection_at_the_limit_and_one_past(daemons, clients, h
     assert not fill(d, clients)
 
 
-def kept(how, request, daemons, root):
-    harness.inherit_orphans()
-    zk = () if how == "standalone" else (request.getfixturevalue("zk"), root)
-    daemons.list.append(fakekeeper.Kept(*zk, wait=False))
-    daemons.list[-1].start()
-    return daemons.list[-1]
-
-
 @pytest.mark.parametrize("how", ["standalone", "zookeeper"])
 def test_it_survives_a_hand_over_and_a_kill_until_the_process_ends(how, request, daemons, root, holders):
-    daemon = kept(how, request, daemons, root)
+    harness.inherit_orphans()
+    daemon = fakekeeper.kept(how, request, daemons, root)
     process = holders(daemon, CLOSED)
     for end in harness.Daemon.hand_over, fakekeeper.Kept.crash, harness.Daemon.hand_over:
         end(daemon)
@@ -222,7 +215,7 @@ def test_it_survives_a_hand_over_and_a_kill_until_the_process_ends(how, request,
 
 @pytest.mark.parametrize("how", ["standalone", "zookeeper"])
 def test_a_process_that_ends_while_nobody_serves_has_released(how, request, daemons, root, holders):
-    daemon = kept(how, request, daemons, root)
+    daemon = fakekeeper.kept(how, request, daemons, root)
     process = holders(daemon, CLOSED)
     daemon.crash(change=lambda: kill(process))
     wait_free(redis_of(daemon))

@@ -6,7 +6,6 @@ import glob
 import os
 import signal
 import subprocess
-import threading
 import time
 
 import pytest
@@ -15,6 +14,8 @@ import redis
 import fakekeeper
 import harness
 import pages
+from mishaps import kill_and_start
+from parallel import all_at_once
 from tools import need
 
 LONG_MS = 600_000
@@ -84,11 +85,7 @@ def test_threads_that_share_a_pool_exclude_each_other(broker):
             inside -= 1
             assert r.delete("a") == 1
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    all_at_once(work, zip(range(4)))
     assert most == 1 and len(rounds) == 40
 
 
@@ -207,10 +204,7 @@ def test_a_value_is_shown_to_no_operator(broker, clients):
 def test_it_survives_a_restart_and_a_kill(how, request, daemons, root):
     """Nobody has a connection: what is written down is all there is."""
     harness.inherit_orphans()
-    zk = () if how == "standalone" else (request.getfixturevalue("zk"), root)
-    daemons.list.append(fakekeeper.Kept(*zk, wait=False))
-    daemon = daemons.list[-1]
-    daemon.start()
+    daemon = fakekeeper.kept(how, request, daemons, root)
     r = redis_of(daemon)
     assert r.set("a", "mine", nx=True, px=LONG_MS) is True
     token = r.execute_command("TOKEN", "a", "mine")
@@ -234,8 +228,7 @@ def test_a_daemon_that_starts_anew_respects_what_nobody_can_look_at(daemons, zk,
     done = subprocess.run(["redis-cli", "-s", daemon.socket, "SET", "a", "mine", "NX", "PX", str(LONG_MS)], capture_output=True,
                           text=True, timeout=harness.PATIENCE, check=True)
     assert done.stdout == "OK\n"
-    daemon.kill()
-    daemon.start()
+    kill_and_start(daemon)
     assert daemon.info()["leftover_sessions"] == "1" and int(daemon.info()["leftover_wait_ms"]) > 1000
     r = redis_of(daemon)
     assert r.set("a", "next", nx=True, px=LONG_MS) is None

@@ -3,20 +3,15 @@
 
 import os
 import re
-import subprocess
 
 import kazoo.security
 import pytest
 
 import harness
 from harness import FAST, FAST_TICK_MS
+from test_cli import run
 
-LOCKBROKER = harness.program("lockbroker")
 QUOTA = "/zookeeper/quota/t/zookeeper_"
-
-
-def run(daemon, *words):
-    return subprocess.run([LOCKBROKER, "-S", daemon.socket, *words], capture_output=True, text=True, timeout=60)
 
 
 def check(daemon, *words):
@@ -46,10 +41,8 @@ class LocalSessions(harness.Zookeeper):
 
 
 @pytest.fixture
-def local_zk():
-    server = LocalSessions(tick_ms=FAST_TICK_MS)
-    yield server
-    server.end()
+def local_zk(ending):
+    return ending(LocalSessions(tick_ms=FAST_TICK_MS))
 
 
 def test_a_quota_that_is_used_up_is_critical_until_it_is_raised(own_zk, daemons, clients, kazoo_client):
@@ -90,10 +83,7 @@ def test_an_acl_on_one_lock_is_a_warning_and_named(zk, daemons, root, clients, k
 
 
 def test_local_sessions_that_are_not_upgraded_are_named(local_zk, daemons):
-    d = harness.Daemon(local_zk, wait=False, **FAST)
-    d.has_session = False
-    daemons.list.append(d)
-    d.start()
+    d = daemons(local_zk, has_session=False, **FAST)
     harness.wait_until(lambda: check(d)[0] == 2 and "no lock can be had" in check(d)[1], "check to be critical")
     code, text = check(d)
     assert code == 2 and "localSessionsUpgradingEnabled=true" in text

@@ -11,6 +11,8 @@ import pytest
 
 import fakezk
 import harness
+from library import compile_shim
+from test_cli import run
 
 OPERATORS = True  # see clients of conftest.py
 
@@ -41,11 +43,6 @@ def daemon(daemons, conf):
 
 def lines(daemon, text):
     return [line for line in daemon.log().splitlines() if text in line]
-
-
-def run(daemon):
-    return subprocess.run([harness.program("lockbroker"), "-S", daemon.operator_socket, "reload"], capture_output=True, text=True,
-                          timeout=harness.PATIENCE)
 
 
 def test_what_has_changed_is_told_and_logged(daemon, conf, clients):
@@ -183,12 +180,12 @@ def test_a_daemon_that_stops_does_not_reload(daemon, conf, clients):
 
 def test_the_command_shows_what_has_changed_and_fails_if_there_is_an_error(daemon, conf):
     conf.write("[limits]\nlocks = 7\n")
-    done = run(daemon)
+    done = run(daemon, "reload")
     assert (done.returncode, done.stdout, done.stderr) == (0, "limits.locks = 7, before 140000\n", "")
-    done = run(daemon)
+    done = run(daemon, "reload")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     conf.write("[limits]\nlock = 7\n")
-    done = run(daemon)
+    done = run(daemon, "reload")
     assert (done.returncode, done.stdout) == (64, "")
     assert f"{conf.path}:2: limits.lock: unknown key" in done.stderr
 
@@ -270,10 +267,15 @@ def test_check_config_looks_at_what_the_configuration_names(conf):
     assert done.returncode == 2 and "no_such_group" in done.stderr and "/no/such/file" in done.stderr
 
 
+def fails(conf, environment=None):
+    """A daemon that does not start."""
+    return subprocess.run([harness.program("lockbrokerd"), "-c", conf.path], capture_output=True, text=True,
+                          env=os.environ | (environment or {}), timeout=harness.PATIENCE)
+
+
 def test_a_start_with_errors_tells_all_of_them(conf):
     conf.write("[limits]\nlock = 8\nlocks = x\n")
-    done = subprocess.run([harness.program("lockbrokerd"), "-c", conf.path], capture_output=True, text=True,
-                          timeout=harness.PATIENCE)
+    done = fails(conf)
     assert done.returncode == 2
     assert [line.partition(" ")[0] for line in done.stderr.splitlines()] == ["lockbrokerd:", "lockbrokerd:"]
 
@@ -317,8 +319,7 @@ def test_config_get_tells_what_counts_now(daemon, conf, clients):
 
 
 def test_the_command_shows_the_configuration(daemon):
-    done = subprocess.run([harness.program("lockbroker"), "-S", daemon.operator_socket, "config", "locks.*_ms"], capture_output=True,
-                          text=True, timeout=harness.PATIENCE)
+    done = run(daemon, "config", "locks.*_ms")
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, "locks.linger_ms = 100")
     assert "locks.try_ms = 100" in done.stdout and "handoff_max" not in done.stdout
 
@@ -329,10 +330,9 @@ def test_the_command_shows_the_configuration(daemon):
 @pytest.fixture
 def on_file(daemons, zk, root, conf):
     """A daemon whose servers are in the file, and nowhere else."""
-    d = harness.Daemon(zk, root, argv=["-c", conf.path], wait=False)
+    d = daemons(zk, root, argv=["-c", conf.path], start=False)
     servers = d.options.pop("zookeeper.servers")
     conf.write(f"[zookeeper]\nservers = {servers}\n")
-    daemons.list.append(d)
     d.start()
     return d
 
@@ -353,33 +353,29 @@ def test_other_names_of_the_same_server_cost_no_connection(on_file, conf, client
     assert connections(on_file) == before and c.call("VALID", "a") > 0
 
 
-def test_a_reload_moves_the_session_to_other_servers_and_costs_no_lock(on_file, conf, clients, zk):
+def test_a_reload_moves_the_session_to_other_servers_and_costs_no_lock(ending, on_file, conf, clients, zk):
     """To each of two alone, one after the other; and to both, which costs no connection."""
     c = clients(on_file)
-    gates = [fakezk.Gate(zk.port) for _ in range(2)]
+    gates = [ending(fakezk.Gate(zk.port)) for _ in range(2)]
 
     def server():
         return on_file.info("zookeeper")["server"]
 
-    try:
-        token = c.call("LOCK", "a")
-        for gate in gates:
-            conf.write(f"[zookeeper]\nservers = {gate.address}\n")
-            assert c.call("RELOAD").startswith(f"zookeeper.servers = {gate.address}, before ")
-            harness.wait_until(lambda gate=gate: server() == gate.address, "the connection to that server")
-        before = connections(on_file)
-        conf.write("[zookeeper]\nservers = " + ", ".join(gate.address for gate in gates) + "\n")
-        assert c.call("RELOAD").startswith("zookeeper.servers = ")
-        assert server() == gates[1].address and connections(on_file) == before
-        # The other one is used when this one is gone.
-        gates[1].shut()
-        harness.wait_until(lambda: server() == gates[0].address, "the connection to the other server")
-        assert c.call("LOCK", "a", "REENTER") == token
-        stats = on_file.info("stats")
-        assert (stats["losses_total"], stats["sessions_total"]) == ("0", "1")
-    finally:
-        for gate in gates:
-            gate.end()
+    token = c.call("LOCK", "a")
+    for gate in gates:
+        conf.write(f"[zookeeper]\nservers = {gate.address}\n")
+        assert c.call("RELOAD").startswith(f"zookeeper.servers = {gate.address}, before ")
+        harness.wait_until(lambda gate=gate: server() == gate.address, "the connection to that server")
+    before = connections(on_file)
+    conf.write("[zookeeper]\nservers = " + ", ".join(gate.address for gate in gates) + "\n")
+    assert c.call("RELOAD").startswith("zookeeper.servers = ")
+    assert server() == gates[1].address and connections(on_file) == before
+    # The other one is used when this one is gone.
+    gates[1].shut()
+    harness.wait_until(lambda: server() == gates[0].address, "the connection to the other server")
+    assert c.call("LOCK", "a", "REENTER") == token
+    stats = on_file.info("stats")
+    assert (stats["losses_total"], stats["sessions_total"]) == ("0", "1")
 
 
 def test_servers_that_nobody_knows_are_refused_and_nothing_changes(on_file, conf, clients, zk):
@@ -395,11 +391,9 @@ def test_servers_that_nobody_knows_are_refused_and_nothing_changes(on_file, conf
 
 def test_servers_that_are_found_later_are_used_then(daemons, zk, root, conf, clients):
     """Started with one that is not there, and told of the right one."""
-    d = harness.Daemon(zk, root, argv=["-c", conf.path], wait=False)
+    d = daemons(zk, root, argv=["-c", conf.path], start=False, has_session=False)
     d.options.pop("zookeeper.servers")
-    d.has_session = False
     conf.write(f"[zookeeper]\nservers = 127.0.0.1:{harness.free_port()}\n")
-    daemons.list.append(d)
     d.start()
     c = clients(d)
     conf.write(f"[zookeeper]\nservers = {zk.address}\n")
@@ -436,11 +430,9 @@ int getpwnam_r(const char *name, struct passwd *entry, char *text, size_t size, 
 @pytest.fixture
 def names(tmp_path):
     """The environment of a daemon for which there is a user "slow" as long as a file is gone, and blocks while it is there."""
-    source, shim, slow = tmp_path / "names.c", tmp_path / "names.so", tmp_path / "slow"
-    source.write_text(NAMES)
-    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O1", "-o", shim, source, "-ldl"], check=True)
+    slow = tmp_path / "slow"
     slow.touch()
-    return {"LD_PRELOAD": str(shim), "NAMES_SLOW": str(slow)}
+    return {"LD_PRELOAD": compile_shim(NAMES, tmp_path), "NAMES_SLOW": str(slow)}
 
 
 def wait_looked_up(names):
@@ -452,12 +444,10 @@ def wait_looked_up(names):
 def test_a_user_who_cannot_be_looked_up_now_is_no_reason_not_to_start_again(conf, names):
     """RestartPreventExitStatus=2."""
     conf.write("[access]\nrule = deny broken * lock\n")
-    done = subprocess.run([harness.program("lockbrokerd"), "-c", conf.path], capture_output=True, text=True,
-                          env=os.environ | names, timeout=harness.PATIENCE)
+    done = fails(conf, names)
     assert done.returncode == 1 and "the user broken cannot be looked up: Input/output error" in done.stderr
     conf.write("[access]\nrule = deny broken * lock\nrule = deny no-such-user * lock\n")
-    done = subprocess.run([harness.program("lockbrokerd"), "-c", conf.path], capture_output=True, text=True,
-                          env=os.environ | names, timeout=harness.PATIENCE)
+    done = fails(conf, names)
     assert done.returncode == 2 and "there is no user no-such-user" in done.stderr
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that somebody removes under the living daemon: by a cleaner of old files, or by hand."""
 
-import contextlib
 import os
 import shutil
 import signal
@@ -12,6 +11,7 @@ import time
 import pytest
 
 import harness
+from mishaps import standing_still
 from saved import Saved, wait_kept
 from test_cli import run
 
@@ -34,15 +34,6 @@ def apart(daemons, tmp_path):
 
 def made_by(daemon):
     return {name for name in os.listdir(daemon.options["daemon.rundir"]) if ".spare" not in name}
-
-
-@contextlib.contextmanager
-def standing_still(daemon):
-    """So that it makes nothing again before everything is as the test wants it."""
-    daemon.signal(signal.SIGSTOP)
-    harness.wait_until(lambda: set(harness.thread_states(daemon.pid)) == {"T"}, "the daemon to stand still")
-    yield
-    daemon.signal(signal.SIGCONT)
 
 
 def socket_of(daemon):

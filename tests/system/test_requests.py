@@ -2,11 +2,11 @@
 """How little the daemon asks of ZooKeeper, and how seldom it wakes."""
 
 import re
-import signal
 
 import pytest
 
 import harness
+from mishaps import stopped
 
 pytestmark = pytest.mark.plain_only("it is about numbers of requests, watches or wakes")
 
@@ -223,10 +223,9 @@ def test_an_uncontended_lock_is_one_round_trip(own_zk, daemons, clients):
 
     wait_released(zk)
     writes, reads = sent()
-    zk.signal(signal.SIGSTOP)
-    c.send("LOCK", "a")
-    harness.wait_until(lambda: sent() == (writes + 1, reads + 1), "create and list to be sent together")
-    zk.signal(signal.SIGCONT)
+    with stopped(zk):
+        c.send("LOCK", "a")
+        harness.wait_until(lambda: sent() == (writes + 1, reads + 1), "create and list to be sent together")
     assert isinstance(c.reply(), int)
     assert sent() == (writes + 1, reads + 1)
 
@@ -236,9 +235,8 @@ def test_unlock_waits_for_nothing(own_zk, daemons, clients):
     d = daemons(zk, locks__linger_ms=0)
     c = clients(d)
     c.call("LOCK", "a")
-    zk.signal(signal.SIGSTOP)
-    assert c.call("UNLOCK", "a") == 0
-    zk.signal(signal.SIGCONT)
+    with stopped(zk):
+        assert c.call("UNLOCK", "a") == 0
 
 
 def cpu_ticks(pids):

@@ -13,6 +13,7 @@ import pytest
 
 import cgroup
 import harness
+from library import compile_shim
 from saved import Saved, wait_kept
 from test_directories import Within, directory, full  # noqa: F401 (directory is a fixture)
 
@@ -145,9 +146,7 @@ DAY_S = 86400
 @pytest.fixture
 def clock(tmp_path):
     """set(seconds): by so much the time of day is wrong from now on, for a daemon with that environment."""
-    source, shim, shift = tmp_path / "shim.c", tmp_path / "shim.so", tmp_path / "shift"
-    source.write_text(SHIM)
-    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O1", "-o", shim, source, "-ldl"], check=True)
+    shift = tmp_path / "shift"
     shift.write_text("0")
 
     def set_clock(seconds):
@@ -155,7 +154,7 @@ def clock(tmp_path):
         new.write_text(str(seconds))
         new.rename(shift)
 
-    set_clock.env = {"LD_PRELOAD": str(shim), "CLOCK_SHIFT": str(shift)}
+    set_clock.env = {"LD_PRELOAD": compile_shim(SHIM, tmp_path), "CLOCK_SHIFT": str(shift)}
     return set_clock
 
 
@@ -190,10 +189,9 @@ LOCKS = 6000  # for the first megabyte of the ledger these are too many
 
 
 def test_without_room_in_the_rundir_it_serves_and_says_what_a_kill_would_cost(directory, daemons, clients):  # noqa: F811
-    d = Within(wait=False, daemon__rundir=directory, limits={"grants_per_client": 100000})
+    d = daemons(kind=Within, start=False, daemon__rundir=directory, limits={"grants_per_client": 100000})
     d.before = full(directory, "16m")
     d.options["daemon.operator_socket"] = os.path.join(d.dir, "operator.sock")  # the rundir is seen by the daemon alone
-    daemons.list.append(d)
     d.start()
     inside = f"/proc/{d.process.pid}/root{directory}"
     filler = os.path.join(inside, "filler")
@@ -201,9 +199,7 @@ def test_without_room_in_the_rundir_it_serves_and_says_what_a_kill_would_cost(di
         while f.write(b"x" * 4096):
             pass
     c = clients(d, 2)
-    for first in range(0, LOCKS, 500):
-        c.send_raw(b"".join(harness.encode("LOCK", f"{first + i} {'x' * 200}") for i in range(500)))
-        assert all(isinstance(c.reply(), int) for _ in range(500))
+    harness.lock_many(c, [f"{i} {'x' * 200}" for i in range(LOCKS)])
     sentence = "the file saved cannot become larger: No space left on device; if the daemon is killed now, all locks are lost"
     harness.wait_until(lambda: c.call("PING") == "PONG" and sentence in d.log(), "the log")
     with d.client(operator=True) as operator:

@@ -15,6 +15,7 @@ import fakezk
 import harness
 import stat
 from harness import FAST_TICK_MS, ROOMY
+from mishaps import kill_and_start, standing_still
 from saved import HOLD, LOAD, Saved, kill, processes, session_id, wait_announced, wait_known  # noqa: F401 (processes is a fixture)
 
 # T = 8 s: safe for 5.3 s after the last proof, expired by the server not before 8.
@@ -44,8 +45,7 @@ def test_killed_while_nothing_is_held_costs_nobody_a_moment(daemons, zk, root, c
     left = session_id(alpha)
     assert left in zk.sessions()
     began = time.monotonic()
-    alpha.kill()
-    alpha.start()
+    kill_and_start(alpha)
     token = clients(beta).call("LOCK", "a")
     assert isinstance(token, int) and time.monotonic() - began < AT_ONCE
     wait_announced(alpha)
@@ -77,8 +77,7 @@ def test_while_a_holder_lives_its_grant_is_respected(own_zk, daemons, clients, p
     (b,) = others_wait(beta, clients, "a")
     asked = time.monotonic()
     safe_ms, killed = int(alpha.info()["safe_for_ms"]), time.monotonic()
-    alpha.kill()
-    alpha.start()
+    kill_and_start(alpha)
     info = alpha.info()
     assert info["leftover_sessions"] == "1" and 0 < int(info["leftover_wait_ms"]) <= 8100
     assert isinstance(clients(alpha).call("LOCK", "other"), int), "it serves meanwhile"
@@ -93,8 +92,7 @@ def test_when_the_last_holder_dies_the_wait_ends(daemons, zk, root, clients, pro
     holders = [processes(HOLD, alpha.socket, name) for name in ("a", "b")]
     (b,) = others_wait(beta, clients, "a")
     wait_known(alpha)
-    alpha.kill()
-    alpha.start()
+    kill_and_start(alpha)
     assert int(alpha.info()["leftover_wait_ms"]) > 5000
     kill(holders[0])
     assert b.quiet(0.6), "one of them lives"
@@ -116,8 +114,7 @@ def test_a_child_that_was_left_the_lock_is_a_holder(daemons, zk, root, clients, 
     try:
         if known:
             wait_known(alpha)
-        alpha.kill()
-        alpha.start()
+        kill_and_start(alpha)
         assert int(alpha.info()["leftover_wait_ms"]) > 4000
         b = clients(beta)
         b.send("LOCK", "a")
@@ -146,29 +143,23 @@ class Cutter(fakezk.Gate):
             server.sendall(connection.recv(1000))
             answer = server.recv(1000)
         # Both are there when it looks.
-        self.daemon.signal(signal.SIGSTOP)
-        harness.wait_until(lambda: self.daemon.state() == "T", "the daemon to stand still")
-        connection.sendall(answer)
-        connection.shutdown(socket.SHUT_RDWR)
-        self.daemon.signal(signal.SIGCONT)
+        with standing_still(self.daemon):
+            connection.sendall(answer)
+            connection.shutdown(socket.SHUT_RDWR)
 
 
 @pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
-def test_a_session_is_ended_however_often_the_connection_is_cut(daemons, zk, root):
+def test_a_session_is_ended_however_often_the_connection_is_cut(ending, daemons, zk, root):
     """A server that has it and goes away is tried again: that is no farewell that was not heard, which is given up
     after ten."""
-    cutter = Cutter(zk.port)
-    try:
-        d = daemons(zk, root, host="alpha", **LONG, zookeeper__servers=cutter.address)
-        left = Saved(d).session()
-        cutter.daemon, cutter.session, cutter.cuts = d, left, 12
-        d.kill()
-        d.start()
-        harness.wait_until(lambda: d.info()["leftover_sessions"] == "0", "its end to be known")
-        assert cutter.cuts == 0 and "is over" in d.log() and "could not be ended" not in d.log()
-        assert hex(left) not in zk.sessions()
-    finally:
-        cutter.end()
+    cutter = ending(Cutter(zk.port))
+    d = daemons(zk, root, host="alpha", **LONG, zookeeper__servers=cutter.address)
+    left = Saved(d).session()
+    cutter.daemon, cutter.session, cutter.cuts = d, left, 12
+    kill_and_start(d)
+    harness.wait_until(lambda: d.info()["leftover_sessions"] == "0", "its end to be known")
+    assert cutter.cuts == 0 and "is over" in d.log() and "could not be ended" not in d.log()
+    assert hex(left) not in zk.sessions()
 
 
 def test_a_holder_that_nobody_waited_for_is_dead_all_the_same(daemons, zk, root, clients, processes):

@@ -9,6 +9,7 @@ import pytest
 import ensemble
 import harness
 import network
+from mishaps import stopped
 
 # More than a daemon needs for a few locks.
 TRANSACTIONS = 300
@@ -61,11 +62,8 @@ def test_no_token_is_given_twice_when_the_ensemble_is_restored(own_zk, daemons, 
 
 
 @pytest.fixture
-def trio():
-    made = ensemble.Ensemble(network.Network(), harness.FAST_TICK_MS)
-    made.address = ",".join(s.address for s in made.servers)
-    yield made
-    made.end()
+def trio(ending):
+    return ending(ensemble.Ensemble(network.Network(), harness.FAST_TICK_MS))
 
 
 def restore_all(trio, change):
@@ -114,19 +112,12 @@ def test_after_a_restore_a_host_that_saw_less_grants_only_what_is_above_what_ano
         pair(b, f"b{i}")
     assert "gone back" not in away.log() + stays.log()
     last = [pair(a, "a") for _ in range(20)][-1]
-    away.signal(harness.signal.SIGSTOP)
-    restore_all(trio, from_backup)
-    refused = harness.wait_until(lambda: t if "tokens would repeat" in (t := str(b.call("LOCK", "a", "WAIT", 1000))) else None,
-                                 "the refusal")
-    assert refused.startswith("UNAVAILABLE")
-    epoch = re.search(r"acceptedEpoch and currentEpoch of its servers to (\d+) or more", stays.log())[1]
-
-    def raise_epoch(server):
-        for name in "acceptedEpoch", "currentEpoch":
-            with open(f"{server.dir}/data/version-2/{name}", "w", encoding="ascii") as f:
-                f.write(epoch)
-
-    restore_all(trio, raise_epoch)
-    assert pair(b, "a") > last
-    away.signal(harness.signal.SIGCONT)
+    with stopped(away):
+        restore_all(trio, from_backup)
+        refused = harness.wait_until(lambda: t if "tokens would repeat" in (t := str(b.call("LOCK", "a", "WAIT", 1000))) else None,
+                                     "the refusal")
+        assert refused.startswith("UNAVAILABLE")
+        epoch = re.search(r"acceptedEpoch and currentEpoch of its servers to (\d+) or more", stays.log())[1]
+        restore_all(trio, lambda _: trio.raise_epochs(epoch))
+        assert pair(b, "a") > last
     assert pair(a, "a") > last

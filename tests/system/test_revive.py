@@ -26,10 +26,7 @@ CLIENTS = 60
 @pytest.fixture(params=["standalone", "zookeeper"])
 def kept(request, daemons, root):
     """A daemon with a keeper, of either kind."""
-    zk = () if request.param == "standalone" else (request.getfixturevalue("zk"), root)
-    daemons.list.append(fakekeeper.Kept(*zk, limits=LIMITS, wait=False))
-    daemons.list[-1].start()
-    return daemons.list[-1]
+    return fakekeeper.kept(request.param, request, daemons, root, limits=LIMITS)
 
 
 def holds(daemon, clients, *names, version=3):

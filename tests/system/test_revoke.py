@@ -10,6 +10,7 @@ import pytest
 
 import harness
 from harness import FAST_TICK_MS, ROOMY
+from mishaps import kill_and_start, stopped
 from test_cli import LOST, run, started
 from tools import need
 
@@ -118,12 +119,11 @@ def test_the_znode_of_a_frozen_daemon_is_deleted(two_hosts, clients):
     token = a.call("LOCK", "a")
     waiter.send("LOCK", "a")
     assert waiter.quiet(1.2)  # alpha watches its znode by now: it knows that somebody waits
-    two_hosts[0].signal(signal.SIGSTOP)
-    began = time.monotonic()
-    assert operator.call("FORCEUNLOCK", "a") == 1
-    assert time.monotonic() - began >= 2
-    assert waiter.reply() > token
-    two_hosts[0].signal(signal.SIGCONT)
+    with stopped(two_hosts[0]):
+        began = time.monotonic()
+        assert operator.call("FORCEUNLOCK", "a") == 1
+        assert time.monotonic() - began >= 2
+        assert waiter.reply() > token
     assert a.news() == ["lost", "a", token, "deleted"]
 
 
@@ -134,8 +134,7 @@ def test_what_a_killed_daemon_left_is_taken_at_once_by_its_successor(two_hosts, 
 
     def at_once():
         clients(alpha).call("LOCK", "a")
-        alpha.kill()
-        alpha.start()
+        kill_and_start(alpha)
         waiter = clients(alpha)
         waiter.send("LOCK", "a")
         began = time.monotonic()

@@ -11,6 +11,7 @@ import pytest
 import harness
 import test_cli
 from harness import FAST, FAST_TICK_MS
+from mishaps import stopped
 from peers import HOLD_S, CuratorSemaphore, Inside, Race, curator_peer  # noqa: F401 (a fixture)
 
 OPERATORS = True  # see clients of conftest.py
@@ -171,8 +172,7 @@ def test_a_dead_host_gives_its_permits_back(own_zk, daemons, clients):
 
 
 def test_hosts_agree_on_the_limit_and_operators_change_it(two_hosts, clients):
-    one, two = two_hosts
-    a, b = clients(one), clients(two)
+    a, b = map(clients, two_hosts)
     assert b.call("LIMIT", "s") is None
     assert a.call("ACQUIRE", "s", "LIMIT", 1) == 1
     assert b.call("LIMIT", "s") == 1
@@ -225,12 +225,9 @@ def test_the_permits_of_a_silent_host_are_taken(two_hosts, clients, look, root):
     one, two = two_hosts
     a, b = clients(one), clients(two)
     assert a.call("ACQUIRE", "s", "LIMIT", 2, "COUNT", 2) == 2
-    one.signal(signal.SIGSTOP)
-    try:
+    with stopped(one):
         assert b.call("FORCEUNLOCK", "s") == 1
         assert not leases(look, root)
-    finally:
-        one.signal(signal.SIGCONT)
     assert a.push()[:2] == ["lost", "s"]
 
 
@@ -266,8 +263,7 @@ def test_a_limit_that_somebody_overwrote_is_said_again(two_hosts, clients, look,
 
 
 def test_a_lock_of_another_host_is_no_semaphore(two_hosts, clients, look, root):
-    one, two = two_hosts
-    a, b = clients(one), clients(two)
+    a, b = map(clients, two_hosts)
     a.call("LOCK", "s")
     assert b.call("ACQUIRE", "s", "LIMIT", 2).code == "MISMATCH"
     assert len(look.get_children(f"{root}/s")) == 1
@@ -310,8 +306,7 @@ def test_curator_and_lockbroker_share_a_semaphore(curator_peer, zk, broker_with_
 
 
 def test_a_semaphore_that_curator_made_is_told_its_limit(curator_peer, zk, two_hosts, clients, root):  # noqa: F811
-    one, two = two_hosts
-    a, b = clients(one), clients(two)
+    a, b = map(clients, two_hosts)
     curator = CuratorSemaphore(curator_peer, zk, f"{root}/s", 2)
     assert curator.try_for(SOON)
     assert a.call("ACQUIRE", "s", "LIMIT", 2, "WAIT", SOON) == 1

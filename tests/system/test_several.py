@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several locks at once: MLOCK and MUNLOCK."""
 
-import threading
-
 import harness
+from parallel import all_at_once
 
 SOON = 20000  # milliseconds: a wait that is expected to end well before
 
@@ -52,20 +51,10 @@ def test_what_does_not_end_well_leaves_nothing(broker, clients):
 
 def test_opposite_orders_between_two_hosts(two_hosts, clients):
     """Four clients on two hosts take the same locks in opposite orders, again and again."""
-    wrong = []
-
     def take(client, names):
         for _ in range(25):
-            tokens = client.call("MLOCK", len(names), *names, "WAIT", SOON)
-            if not isinstance(tokens, list) or client.call("MUNLOCK", len(names), *names) != [0] * len(names):
-                wrong.append(tokens)
-                return
+            assert isinstance(client.call("MLOCK", len(names), *names, "WAIT", SOON), list)
+            assert client.call("MUNLOCK", len(names), *names) == [0] * len(names)
 
     orders = [("a", "b", "c"), ("c", "b", "a")] * 2
-    connected = [clients(two_hosts[i // 2]) for i in range(4)]
-    threads = [threading.Thread(target=take, args=pair) for pair in zip(connected, orders)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert not wrong
+    all_at_once(take, zip([clients(two_hosts[i // 2]) for i in range(4)], orders))

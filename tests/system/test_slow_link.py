@@ -26,13 +26,8 @@ def net():
 @pytest.fixture(scope="module")
 def crowded():
     """A server with as many directories, and as many contenders in each."""
-    server = harness.Zookeeper(jvm=("-Xmx512m",))
-    k = queues.connect(server)
-    queues.fill(k, "/q", NAMES, CONTENDERS)
-    yield server, k
-    k.stop()
-    k.close()
-    server.end()
+    with queues.crowded(NAMES, CONTENDERS) as made:
+        yield made
 
 
 @pytest.fixture

@@ -116,27 +116,20 @@ class Stunnel:
         self.process.kill()
         self.process.wait()
 
+    def end(self):
+        self.kill()
+        shutil.rmtree(self.dir)
+
 
 @pytest.fixture
-def secure(keys, monkeypatch):
+def secure(keys, monkeypatch, ending):
     monkeypatch.setattr(harness, "JARS", f"{harness.JARS}:{NETTY}")
-    server = SecureZookeeper(keys)
-    yield server
-    server.end()
+    return ending(SecureZookeeper(keys))
 
 
 @pytest.fixture
-def stunnel(keys, secure):
-    made = []
-
-    def make(text):
-        made.append(Stunnel(keys, secure, text))
-        return made[-1]
-
-    yield make
-    for s in made:
-        s.kill()
-        shutil.rmtree(s.dir)
+def stunnel(keys, secure, ending):
+    return lambda text: ending(Stunnel(keys, secure, text))
 
 
 def handshake(port):
@@ -169,10 +162,7 @@ def test_who_speaks_no_tls_or_shows_no_certificate_is_not_let_in(secure, stunnel
     assert len(handshake(secure.port)) > 4, "the plain port"
     assert handshake(secure.secure_port)[:1] in (b"", b"\x15"), "nothing, or an alert of TLS"
     without = stunnel(re.sub(r"(?m)^cert = .*", "", section()))
-    d = harness.Daemon(without, wait=False)
-    daemons.list.append(d)
-    d.has_session = False
-    d.start()
+    d = daemons(without, has_session=False)
     some_attempts(without)
     assert d.info("zookeeper")["connected"] == "0"
     with d.client() as c:
@@ -182,10 +172,7 @@ def test_who_speaks_no_tls_or_shows_no_certificate_is_not_let_in(secure, stunnel
 
 def test_a_server_of_another_name_is_not_believed(stunnel, daemons):
     tunnel = stunnel(section().replace("checkHost = zk1", "checkHost = zk2"))
-    d = harness.Daemon(tunnel, wait=False)
-    daemons.list.append(d)
-    d.has_session = False
-    d.start()
+    d = daemons(tunnel, has_session=False)
     some_attempts(tunnel)
     assert d.info("zookeeper")["connected"] == "0"
 

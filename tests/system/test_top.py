@@ -280,9 +280,7 @@ def test_who_may_not_ask_is_told_so(daemons, clients, screens):
 @pytest.mark.parametrize("columns,lines", [(80, 24), (250, 60), (20, 5)])
 def test_it_fits_any_screen(broker, clients, screens, columns, lines):
     names = [f"lock{i:03d}" for i in range(70)]
-    c = clients(broker)
-    for name in names:
-        assert c.call("LOCK", name) > 0
+    harness.lock_many(clients(broker), names)
     screen = screens(broker, columns=columns, lines=lines)
     seen = screen.wait(lambda all: all[lines - 2].startswith(names[lines - 5]), "a row on the last line but one")
     assert len(seen) == lines and all(len(line) <= columns for line in seen)
@@ -293,9 +291,7 @@ def test_it_fits_any_screen(broker, clients, screens, columns, lines):
 
 
 def test_it_is_resized(broker, clients, screens):
-    c = clients(broker)
-    for i in range(70):
-        assert c.call("LOCK", f"lock{i:03d}") > 0
+    harness.lock_many(clients(broker), [f"lock{i:03d}" for i in range(70)])
     screen = screens(broker)
     screen.wait(lambda lines: lines[22].startswith("lock019"), "24 lines")
     screen.tmux("resize-window", "-x", "250", "-y", "60")
@@ -440,10 +436,7 @@ def test_ten_thousand_locks(daemons, clients, screens):
     count = 10000
     broker = daemons(limits={"locks": 4 * count, "grants": 4 * count, "grants_per_client": 2 * count})
     holder = clients(broker)
-    for begin in range(0, count, 500):
-        names = [f"lock{i:05d}" for i in range(begin, begin + 500)]
-        holder.send_raw(b"".join(harness.encode("LOCK", name) for name in names))
-        assert all(holder.reply() > 0 for _ in names)
+    harness.lock_many(holder, [f"lock{i:05d}" for i in range(count)])
     wait_in(clients, broker, "lock07777")
     screen = screens(broker)
     screen.wait_rows("lock07777", "lock00000", "lock00001")
@@ -457,9 +450,7 @@ def test_ten_thousand_locks(daemons, clients, screens):
 
 
 def test_by_rate_as_many_rows_are_there_as_in_other_orders(broker, clients, screens):
-    c = clients(broker)
-    for i in range(220):
-        assert c.call("LOCK", f"lock{i:03d}") > 0
+    harness.lock_many(clients(broker), [f"lock{i:03d}" for i in range(220)])
     screen = screens(broker)
     screen.wait_rows("lock000")
     screen.keys("g")

@@ -2,12 +2,12 @@
 """A try, WAIT 0 or `lockbroker lock -n`, when another host has the lock, or had it a moment ago."""
 
 import os
-import signal
 import time
 
 import pytest
 
 import harness
+from mishaps import stopped
 from peers import curator_peer, place  # noqa: F401 (fixtures)
 from test_cli import run
 
@@ -42,13 +42,10 @@ def test_an_idle_host_that_does_not_answer_is_waited_for_so_long(daemons, zk, ro
     a, b = clients(alpha), clients(beta)
     a.call("LOCK", "a")
     a.call("UNLOCK", "a")
-    alpha.signal(signal.SIGSTOP)
-    try:
+    with stopped(alpha):
         began = time.monotonic()
         assert b.call("LOCK", "a", "WAIT", 0) is None
         assert time.monotonic() - began >= try_ms / 1000
-    finally:
-        alpha.signal(signal.SIGCONT)
 
 
 def test_who_is_refused_is_told_by_whom_it_is_held_and_nobody_is_asked(daemons, zk, root, clients):

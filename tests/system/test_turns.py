@@ -13,17 +13,18 @@ import socket
 import pytest
 
 import harness
+from mishaps import kill_and_start, stopped
 
 
-def leave_unread(daemon, client):
-    """Asks for long answers until nothing more is taken."""
-    request = harness.encode("ECHO", "x" * 60000)
+def leave_unread(daemon, client, request):
+    """Asks again and again until nothing more is taken; how many bytes were."""
     client.socket.setblocking(False)
     sent = 0
     while select.select([], [client.socket], [], 0.5)[1] or daemon.state() != "S":
         with contextlib.suppress(BlockingIOError):
             sent += client.socket.send(request[sent % len(request):] + request)
         assert sent < 100 << 20
+    return sent
 
 
 def one_listens_to_nobody(daemons, clients):
@@ -35,7 +36,7 @@ def one_listens_to_nobody(daemons, clients):
     c.send("UNLOCK", "a", "LAZY")
     harness.wait_until(lambda: len(other.call("HOLDERS", "a")) == 1, "the unlock")
     for hog in hogs:
-        leave_unread(d, hog)
+        leave_unread(d, hog, harness.encode("ECHO", "x" * 60000))
     return d, c, other, hogs
 
 
@@ -52,11 +53,10 @@ def test_an_answer_that_may_wait_for_the_next_does_not_keep_that_from_being_aske
 def test_who_was_not_listened_to_is_heard_when_the_others_are_gone_before_its_answer_is_written(daemons, clients):
     """In one turn: who leaves much unread goes, who has a lazy answer to come asks, and only then both are settled."""
     d, c, _, hogs = one_listens_to_nobody(daemons, clients)
-    d.signal(signal.SIGSTOP)
-    for hog in hogs:
-        hog.close()
-    c.send("PING", "asked")
-    d.signal(signal.SIGCONT)
+    with stopped(d):
+        for hog in hogs:
+            hog.close()
+        c.send("PING", "asked")
     assert (c.reply(), c.reply()) == (0, "asked")
 
 
@@ -88,10 +88,7 @@ def test_who_asks_for_little_does_not_wait_for_the_lists_of_a_hundred(daemons, c
     meanwhile everybody else of that user is served: each has asked for one list at most."""
     d = daemons(limits={"output_bytes": 8 << 20})
     c, hogs = clients(d), [clients(d, 2) for _ in range(100)]
-    for i in range(6000):
-        c.send("LOCK", f"{i:04}" + "x" * 30)
-    for i in range(6000):
-        assert isinstance(c.reply(), int)
+    harness.lock_many(c, [f"{i:04}" + "x" * 30 for i in range(6000)])
     # One that takes long, among others that do not, is no habit: the daemon may have had to wait for its core.
     c.send_raw(harness.encode("PING") * 3 + harness.encode("LOCKS", "*" + "x" * 25 + "y"))
     assert [c.reply() for _ in range(4)] == ["PONG"] * 3 + [[]]
@@ -99,11 +96,10 @@ def test_who_asks_for_little_does_not_wait_for_the_lists_of_a_hundred(daemons, c
         ask_for_lists(hog, 10)
         take_lists(hog)
     before = int(harness.parse_info(clients(d).call("INFO", "stats"))["requests_total"])
-    d.signal(signal.SIGSTOP)
-    for hog in hogs:
-        ask_for_lists(hog, 4)
-    c.send_raw(harness.encode("PING") + harness.encode("INFO", "stats"))
-    d.signal(signal.SIGCONT)
+    with stopped(d):
+        for hog in hogs:
+            ask_for_lists(hog, 4)
+        c.send_raw(harness.encode("PING") + harness.encode("INFO", "stats"))
     assert c.reply() == "PONG"
     served = int(harness.parse_info(c.reply())["requests_total"]) - before
     take_lists(*hogs)
@@ -131,12 +127,7 @@ def test_lazy_unlocks_of_a_client_that_never_reads_end_with_what_it_may_leave_un
     d = daemons(limits={"output_bytes": 65536})
     c, deaf = clients(d), clients(d, 2)
     request = harness.encode("UNLOCK", "a", "LAZY")
-    deaf.socket.setblocking(False)
-    sent = 0
-    while select.select([], [deaf.socket], [], 0.5)[1] or d.state() != "S":
-        with contextlib.suppress(BlockingIOError):
-            sent += deaf.socket.send(request[sent % len(request):] + request * 1000)
-        assert sent < 100 << 20
+    sent = leave_unread(d, deaf, request * 1000)
     assert c.call("LOCK", "a") > 0
     deaf.socket.settimeout(harness.PATIENCE)
     whole, part = divmod(sent, len(request))
@@ -222,8 +213,7 @@ def test_without_descriptors_a_lost_connection_to_zookeeper_comes_back(own_zk, d
     c = clients(d)
     assert c.call("LOCK", "a") > 0
     set_most_files(d, 3)  # also of what is closed meanwhile
-    zk.kill()
-    zk.start()
+    kill_and_start(zk)
     c.loss()
     assert c.call("LOCK", "b", "WAIT", 100).code == "UNAVAILABLE"
     set_most_files(d, None)
@@ -234,11 +224,7 @@ def test_a_list_that_cannot_be_told_is_not_made(daemons, clients):
     """All of a great many locks is more than an answer may be: that is known long before all is written."""
     d = daemons(limits={"locks": 62000, "grants_per_client": 62000, "grants": 62000})
     c = clients(d, 2)
-    for i in range(60000):
-        c.send_raw(harness.encode("LOCK", f"one/of/many/locks/{i * 7919 % 60000:05}"))
-        if i % 500 == 499:
-            for _ in range(500):
-                assert isinstance(c.reply(), int)
+    harness.lock_many(c, [f"one/of/many/locks/{i * 7919 % 60000:05}" for i in range(60000)])
 
     def most():
         with open(f"/proc/{d.pid}/status") as f:
@@ -253,10 +239,7 @@ def test_a_list_that_cannot_be_told_is_not_made(daemons, clients):
 def test_a_half_closed_client_in_a_queue_gets_all_it_asked_for(daemons, clients):
     d = daemons(limits={"output_bytes": 1 << 20})
     c, some = clients(d), [clients(d, 2) for _ in range(8)]
-    for i in range(500):
-        c.send("LOCK", f"{i:04}" + "x" * 100)
-    for i in range(500):
-        assert isinstance(c.reply(), int)
+    harness.lock_many(c, [f"{i:04}" + "x" * 100 for i in range(500)])
     for each in some:
         ask_for_lists(each, 40)
         each.send("LOCK", "0000" + "x" * 100)
@@ -273,22 +256,18 @@ def test_a_half_closed_client_in_a_queue_gets_all_it_asked_for(daemons, clients)
 def test_it_stops_in_the_midst_of_all_that(broker, clients):
     """Queues of lists nobody reads, lazy answers, clients that hang up, half-closed ones and those who wait."""
     holder = clients(broker)
-    for i in range(500):
-        holder.send("LOCK", f"{i:04}" + "x" * 100)
-    for i in range(500):
-        assert isinstance(holder.reply(), int)
+    harness.lock_many(holder, [f"{i:04}" + "x" * 100 for i in range(500)])
     deaf, lazy, half, gone, waiting = ([clients(broker, 2) for _ in range(20)] for _ in range(5))
-    broker.signal(signal.SIGSTOP)
-    for c in deaf:
-        c.send_raw(harness.encode("LOCKS") * 100)
-    for c in lazy:
-        c.send_raw(harness.encode("LOCK", "lazy", "SHARED") + harness.encode("UNLOCK", "lazy", "LAZY"))
-    for c in half + gone + waiting:
-        c.send_raw(harness.encode("LOCKS") + harness.encode("LOCK", "0000" + "x" * 100))
-    for c in half:
-        c.socket.shutdown(socket.SHUT_WR)
-    for c in gone:
-        c.close()
-    broker.signal(signal.SIGTERM)
-    broker.signal(signal.SIGCONT)
+    with stopped(broker):
+        for c in deaf:
+            c.send_raw(harness.encode("LOCKS") * 100)
+        for c in lazy:
+            c.send_raw(harness.encode("LOCK", "lazy", "SHARED") + harness.encode("UNLOCK", "lazy", "LAZY"))
+        for c in half + gone + waiting:
+            c.send_raw(harness.encode("LOCKS") + harness.encode("LOCK", "0000" + "x" * 100))
+        for c in half:
+            c.socket.shutdown(socket.SHUT_WR)
+        for c in gone:
+            c.close()
+        broker.signal(signal.SIGTERM)
     assert broker.process.wait(harness.PATIENCE) == 0

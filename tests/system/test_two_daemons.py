@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+import ensemble
 import harness
 from harness import FAST, FAST_TICK_MS, ROOMY
 from saved import LOAD, Saved, processes, session_id, wait_announced  # noqa: F401 (processes is a fixture)
@@ -31,15 +32,6 @@ def test_a_copy_of_a_living_daemons_file_does_it_no_harm(daemons, zk, root, clie
     twin.end()
 
 
-def derived_password(session):
-    """As the server makes it: java.util.Random(session ^ 0xB3415C00).nextBytes(16)."""
-    seed, made = (session ^ 0xB3415C00 ^ 0x5DEECE66D) & (1 << 48) - 1, b""
-    for _ in range(4):
-        seed = (seed * 0x5DEECE66D + 0xB) & (1 << 48) - 1
-        made += struct.pack("<I", seed >> 16)
-    return made
-
-
 def take_over(zk, session, password):
     """Continues the session on a connection of its own. False: the server knows no such session."""
     with socket.create_connection(("127.0.0.1", zk.port), harness.PATIENCE) as s:
@@ -56,7 +48,7 @@ def test_who_knows_a_session_can_disturb_it_and_costs_nobody_a_lock(daemons, zk,
     c = clients(d)
     token = c.call("LOCK", "a")
     session = Saved(d).session()
-    password = derived_password(session)
+    password = ensemble.session_password(session)
     at = Saved.SESSIONS + 40 * struct.unpack_from("=I", Saved(d).read(), Saved.PRESENT)[0] + 8
     assert Saved(d).read()[at:at + 16] == password
     for _ in range(10):
@@ -85,8 +77,7 @@ def test_two_daemons_of_one_name(own_zk, daemons, clients):
     wait_announced(first)
     a = clients(first)
     token = a.call("LOCK", "a")
-    second = harness.Daemon(zk, **ROOMY, host="alpha", wait=False)
-    daemons.list.append(second)
+    second = daemons(zk, **ROOMY, host="alpha", start=False)
     second.expected_exit = 2
     second.spawn()
     assert second.process.wait(harness.PATIENCE) == 2
@@ -108,8 +99,7 @@ def test_a_busy_host_is_seen_to_live_too(own_zk, daemons, processes):
     first = daemons(zk, **FAST, host="alpha", locks__linger_ms=0)
     wait_announced(first)
     processes(LOAD, first.socket, 5)
-    second = harness.Daemon(zk, **FAST, host="alpha", wait=False)
-    daemons.list.append(second)
+    second = daemons(zk, **FAST, host="alpha", start=False)
     second.spawn()
     assert second.process.wait(harness.PATIENCE) == 2
 

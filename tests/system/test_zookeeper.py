@@ -3,7 +3,6 @@
 
 import os
 import re
-import signal
 import socket
 import struct
 import time
@@ -13,6 +12,7 @@ import pytest
 import fakezk
 import harness
 from harness import FAST, FAST_TICK_MS, ROOMY
+from mishaps import kill_and_start, stopped
 
 
 def use_once(client, k, root):
@@ -186,8 +186,7 @@ def test_zookeeper_restarted_under_waiting_clients(own_zk, daemons, clients):
         c.send("LOCK", "a")
     harness.wait_queued(pair[0], "a", 3)
     harness.wait_queued(pair[1], "a", 3)
-    zk.kill()
-    zk.start()
+    kill_and_start(zk)
     assert holder.call("UNLOCK", "a") == 0, "a restart shorter than the session loses nothing"
     last = first
     for _ in range(len(waiters)):
@@ -213,19 +212,18 @@ def test_a_silent_server_is_jeopardy_and_then_loss(own_zk, daemons, clients):
     assert 300 < three.call("VALID", "three") <= 6667
     two.send("EVENTS")
     began = time.monotonic()
-    zk.signal(signal.SIGSTOP)
-    told = three.push()
-    assert told[0] == "jeopardy"
-    assert two.reply()[0] == "jeopardy"
-    assert three.call("VALID", "three") > 0
-    two.send("EVENTS")
-    told = three.push()
-    gone = time.monotonic() - began
-    assert told[:2] == ["lost", "three"]
-    assert two.reply()[:2] == ["lost", "two"]
-    assert 1 <= gone <= 10, gone
-    assert three.call("VALID", "three") == 0
-    zk.signal(signal.SIGCONT)
+    with stopped(zk):
+        told = three.push()
+        assert told[0] == "jeopardy"
+        assert two.reply()[0] == "jeopardy"
+        assert three.call("VALID", "three") > 0
+        two.send("EVENTS")
+        told = three.push()
+        gone = time.monotonic() - began
+        assert told[:2] == ["lost", "three"]
+        assert two.reply()[:2] == ["lost", "two"]
+        assert 1 <= gone <= 10, gone
+        assert three.call("VALID", "three") == 0
     # A push may not have been read: a reply tells it once more. An event that was asked for has been read.
     assert unaware.call("UNLOCK", "unaware").code == "LOST"
     assert unaware.call("UNLOCK", "unaware").code == "NOTHELD"
@@ -241,10 +239,9 @@ def test_a_loss_cannot_go_unseen_by_resp2(own_zk, daemons, clients):
     c, watcher = clients(d, 2), clients(d)
     c.call("LOCK", "a")
     watcher.call("LOCK", "b")
-    zk.signal(signal.SIGSTOP)
-    while watcher.push()[0] != "lost":
-        pass
-    zk.signal(signal.SIGCONT)
+    with stopped(zk):
+        while watcher.push()[0] != "lost":
+            pass
     assert c.call("LOCK", "a", "WAIT", 0).code == "LOST"
     assert isinstance(c.call("LOCK", "a", "WAIT", 20000), int)
     assert c.call("UNLOCK", "a") == 0
@@ -255,9 +252,8 @@ def test_a_short_silence_is_jeopardy_and_safe_again(own_zk, daemons, clients):
     d = daemons(zk, **ROOMY)
     c = clients(d)
     token = c.call("LOCK", "a")
-    zk.signal(signal.SIGSTOP)
-    assert c.push()[0] == "jeopardy"
-    zk.signal(signal.SIGCONT)
+    with stopped(zk):
+        assert c.push()[0] == "jeopardy"
     assert c.push()[0] == "safe"
     assert c.call("LOCK", "a", "REENTER") == token
     assert c.call("VALID", "a") > 0
@@ -273,10 +269,9 @@ def test_locks_are_lost_before_another_host_can_have_them(own_zk, daemons, clien
     first = a.call("LOCK", "a")
     b.send("LOCK", "a")
     harness.wait_queued(beta, "a", 1)
-    alpha.signal(signal.SIGSTOP)
-    assert b.reply() > first
-    a.send("VALID", "a")
-    alpha.signal(signal.SIGCONT)
+    with stopped(alpha):
+        assert b.reply() > first
+        a.send("VALID", "a")
     assert a.reply() == 0
     assert a.news()[:2] == ["lost", "a"]
 
@@ -311,8 +306,7 @@ def test_a_daemon_that_was_killed_comes_back(own_zk, daemons, clients):
     b = clients(beta)
     b.send("LOCK", "a")
     harness.wait_queued(beta, "a", 1)
-    alpha.kill()
-    alpha.start()
+    kill_and_start(alpha)
     again = clients(alpha)
     again.send("LOCK", "a")
     second = b.reply()
@@ -340,10 +334,9 @@ def test_the_server_of_another_user_is_not_needed_for_local_answers(own_zk, daem
     d = daemons(zk)
     a, b = clients(d), clients(d)
     a.call("LOCK", "a")
-    zk.signal(signal.SIGSTOP)
-    assert b.call("LOCK", "a", "WAIT", 0) is None
-    assert b.call("LOCK", "a", "WAIT", 50) is None
-    zk.signal(signal.SIGCONT)
+    with stopped(zk):
+        assert b.call("LOCK", "a", "WAIT", 0) is None
+        assert b.call("LOCK", "a", "WAIT", 50) is None
 
 
 class Counting(fakezk.Proxy):
@@ -359,9 +352,9 @@ class Counting(fakezk.Proxy):
                    for c in self.open if c.fileno() >= 0)
 
 
-def test_what_is_asked_at_once_goes_out_at_once(zk, daemons, root, clients, kazoo_client):
+def test_what_is_asked_at_once_goes_out_at_once(zk, daemons, root, clients, kazoo_client, ending):
     """A create and a list are one segment, each with its length: a server wakes up once."""
-    proxy = Counting(zk)
+    proxy = ending(Counting(zk))
     c, k = clients(daemons(proxy, root, locks__linger_ms=0)), kazoo_client(zk)
     use_once(c, k, root)
     found = []
@@ -373,7 +366,6 @@ def test_what_is_asked_at_once_goes_out_at_once(zk, daemons, root, clients, kazo
         harness.wait_until(lambda: k.get_children(f"{root}/a") == [], "the znode to go")
         found.append((locked - before, proxy.segments() - locked))
     assert (1, 1) in found, found
-    proxy.end()
 
 
 def test_addresses_may_be_names_and_dead_servers_are_passed_over(daemons, zk, root, clients):

@@ -85,6 +85,11 @@ class Ensemble:
         self.start()
         self.wait_whole()
 
+    @property
+    def address(self):
+        """Of all that vote."""
+        return ",".join(s.address for s in self.servers)
+
     def add_observer(self):
         o = self.observer
         line = f"server.{o.number}=127.0.0.1:{o.quorum_port}:{o.election_port}:observer\n"

@@ -13,7 +13,6 @@ import select
 import socket
 import struct
 import sys
-import time
 
 KEPT = 200       # connections and descriptors of pages
 PAUSE_S = 0.002  # it is to be in nobody's way by the time that it takes
