@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,12 +42,23 @@ static inline struct slice reply_line(struct slice info, const char *key)
 	return line;
 }
 
-/* The number behind "\nKEY:", likewise; 0: it is not there. Behind the text is at least the end of the reply's line. */
-static inline long long reply_line_number(struct slice info, const char *key)
+enum { REPLY_NUMBER_MAX = 64 };
+
+/* A copy of reply_line(), of a number, which ends with NUL. */
+static inline void reply_line_copy(struct slice info, const char *key, char text[REPLY_NUMBER_MAX])
 {
 	struct slice line = reply_line(info, key);
 
-	return line.len ? strtoll(line.data, NULL, 10) : 0;
+	snprintf(text, REPLY_NUMBER_MAX, "%.*s", line.len < REPLY_NUMBER_MAX ? (int)line.len : REPLY_NUMBER_MAX - 1, line.data);
+}
+
+/* The number behind "\nKEY:", likewise; 0: it is not there. */
+static inline long long reply_line_number(struct slice info, const char *key)
+{
+	char text[REPLY_NUMBER_MAX];
+
+	reply_line_copy(info, key, text);
+	return strtoll(text, NULL, 10);
 }
 
 /* The row that follows `row` in an array of rows; NULL: there is none. */

@@ -13,8 +13,8 @@
 #include "protocol/bytes.h"
 #include "protocol/resp.h"
 
-/* Longer than an answer may be by default; a value has at least 4 bytes. */
-enum { ANSWER_BYTES_MAX = 16 * 1024 * 1024, VALUES_MAX = 1024 * 1024 };
+/* Longer than an answer may be by default; a value has at least 4 bytes. Without a greeting, a short text is asked for. */
+enum { ANSWER_BYTES_MAX = 16 * 1024 * 1024, VALUES_MAX = 1024 * 1024, TEXT_BYTES_MAX = 1024 * 1024, TEXT_VALUES_MAX = 16 };
 
 struct question {
 	STAILQ_ENTRY(question) link;
@@ -118,16 +118,18 @@ static void read_more(struct bufferevent *bev, void *arg)
 		case RESP_DONE:
 			break;
 		}
-		/* Nothing that is asked here brings a push. */
-		if (b->replies.values[0].type != RESP_PUSH) {
-			if (STAILQ_EMPTY(&b->questions)) {
-				hang_up(b, "sends an answer without a question");
-				return;
-			}
-			answer(b);
-			if (!b->bev)
-				return;
+		/* Nothing that is asked here brings a push: it may not lengthen the wait for an answer either. */
+		if (b->replies.values[0].type == RESP_PUSH) {
+			evbuffer_drain(input, used);
+			continue;
 		}
+		if (STAILQ_EMPTY(&b->questions)) {
+			hang_up(b, "sends an answer without a question");
+			return;
+		}
+		answer(b);
+		if (!b->bev)
+			return;
 		evbuffer_drain(input, used);
 		if (b->open > 0)
 			evtimer_add(b->silence, &b->patience);
@@ -150,7 +152,8 @@ static bool connect_now(struct broker *b)
 	b->bev = bufferevent_socket_new(b->base, fd, BEV_OPT_CLOSE_ON_FREE);
 	if (!b->bev)
 		abort();
-	resp_replies_init(&b->replies, VALUES_MAX, ANSWER_BYTES_MAX);
+	resp_replies_init(&b->replies, b->greets ? VALUES_MAX : TEXT_VALUES_MAX,
+			  b->greets ? ANSWER_BYTES_MAX : TEXT_BYTES_MAX);
 	bufferevent_setcb(b->bev, read_more, NULL, ended, b);
 	bufferevent_enable(b->bev, EV_READ | EV_WRITE);
 	return true;

@@ -20,7 +20,10 @@ typedef void (*broker_answered)(void *of, const struct lb_reply *reply);
 
 enum { BROKER_WORDS_MAX = 10, BROKER_OPEN_MAX = 128 };
 
-/* The path outlives it. `greets`: each connection begins with HELLO, and has a name. */
+/*
+ * The path outlives it. `greets`: each connection begins with HELLO, and has a name; without that, an answer is a text of at
+ * most 1 MB.
+ */
 struct broker *broker_new(struct event_base *base, const char *path, int patience_s, bool greets);
 /*
  * Asks; the words need not outlive the call. `answered` is called later, and never from within this call. False: the

@@ -166,9 +166,10 @@ static void take_info(struct top *t, const struct answer *a)
 
 static double metric(struct slice text, const char *key)
 {
-	struct slice line = reply_line(text, key);
+	char number[REPLY_NUMBER_MAX];
 
-	return line.len ? strtod(line.data, NULL) : 0;
+	reply_line_copy(text, key, number);
+	return strtod(number, NULL);
 }
 
 /* The mean of what was answered since it was asked last. */

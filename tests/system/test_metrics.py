@@ -7,9 +7,11 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 
 import pytest
 
+import fakebroker
 import harness
 from mishaps import stopped
 from test_cli import run
@@ -199,6 +201,27 @@ def test_http_does_not_wait_for_a_daemon_that_hangs(standalone, http):
     with stopped(standalone):
         assert http.ask().startswith("HTTP/1.1 503")
     harness.wait_until(lambda: http.ask().startswith("HTTP/1.1 200"), "an answer")
+
+
+class Pusher(fakebroker.Broker):
+    """Never answers, and never falls silent."""
+
+    def serve(self, peer):
+        with contextlib.suppress(OSError):  # the other end has given up
+            while peer.send(b">1\r\n+x\r\n"):
+                time.sleep(0.1)  # more often than patience ends
+
+
+def test_http_gives_up_a_daemon_that_sends_anything_but_the_answer(tmp_path, ending):
+    broker = ending(Pusher(tmp_path / "socket", None))
+    assert ending(Http(broker)).ask().startswith("HTTP/1.1 503")
+
+
+@pytest.mark.parametrize("size, status", [(1 << 19, 200), (1 << 20, 503)])
+def test_http_bounds_what_a_daemon_may_answer(tmp_path, ending, size, status):
+    broker = ending(fakebroker.Broker(tmp_path / "socket", None))
+    broker.answers["METRICS"] = f"${size}\r\n" + "x" * size
+    assert ending(Http(broker)).ask().startswith(f"HTTP/1.1 {status}")
 
 
 def test_http_answers_by_its_own_names_only(standalone, http, ending):
