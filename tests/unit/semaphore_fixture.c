@@ -57,7 +57,8 @@ void turn_comes(struct fixture *f, const char *data, char mutex[128])
 {
 	assert_true(fixture_op(f, EFFECT_ZK_GET, "/lb/s")->effect.watch);
 	fixture_answer_get(f, 1, 0, data);
-	fixture_serve_alone(f, "-lock-", 5, 70, mutex);
+	fixture_serve_made(f, "-lock-", 5, 70, mutex);
+	fixture_serve_list(f, "/lb/s/locks", 1, (const char *[]){ mutex });
 }
 
 void turn_listed(struct fixture *f, const char *mutex)

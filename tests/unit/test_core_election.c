@@ -24,7 +24,8 @@ static void campaign(struct fixture *f, uint32_t conn)
 	fixture_ask(f, conn, "CAMPAIGN a DATA x");
 	if (fixture_oldest(f)->effect.type == EFFECT_ZK_GET)
 		fixture_answer_get(f, 1, 0, fits);
-	fixture_serve_alone(f, "-__WRIT__", 5, 70, f->znode);
+	fixture_serve_made(f, "-__WRIT__", 5, 70, f->znode);
+	fixture_serve_list(f, "/lb/a", 1, (const char *[]){ f->znode });
 }
 
 /* The data of the oldest operation, the proclamation. */

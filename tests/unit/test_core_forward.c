@@ -58,6 +58,7 @@ static void asks_beta(struct fixture *f, const char *words, const char *part)
 static void answers(struct fixture *f, const char *found, const char *reply)
 {
 	answer_arrives(f, posted, fixture_words(f, "found=%s", found));
+	fixture_pass(f, 0);
 	fixture_expect(f, 0, reply);
 }
 
@@ -69,7 +70,9 @@ static void found(struct fixture *f, const char *words, const char *there, const
 	if (strcmp(there, "free") == 0) {
 		answers(f, there, "");
 		fixture_answer_write(f, ZK_BADVERSION);
-		beta_is_listed(f);
+		held_by_beta(f);
+		fixture_expect(f, 0, "");
+		fixture_pass(f, 0);
 		fixture_expect(f, 0, reply);
 	} else {
 		answers(f, there, reply);
@@ -85,6 +88,7 @@ TEST(a_release_goes_to_the_host_that_granted_it)
 			    "1\nkind=bearer\nfrom=alpha\nto=2000abcdef012345\nname=a\nact=release\n"
 			    "uid=1000\nsalt=1000abcdef012345-0000000000000001\nsha256=" HASH_OF_FIRST "\n");
 	answer_arrives(f, "another", "found=ours");
+	fixture_pass(f, 0);
 	fixture_expect(f, 0, "");
 	answers(f, "ours", ":1");
 	answers(f, "ours", ""); /* of nothing that is under way */

@@ -48,7 +48,8 @@ TEST(a_directory_of_another_kind_is_refused)
 	fixture_ask(f, 0, "LOCK a");
 	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nflavour=rw\n");
 	fixture_expect(f, 0, DIRECTORY_IS("semaphore", "rw", "lock"));
-	fixture_serve_alone(f, "-__WRIT__", 0, 77, f->znode);
+	fixture_serve_made(f, "-__WRIT__", 0, 77, f->znode);
+	fixture_serve_list(f, "/lb/a", 1, (const char *[]){ f->znode });
 	fixture_serve(f, EFFECT_ZK_DELETE, f->znode, ZK_OK);
 	/* The next one looks before it puts anything there. */
 	fixture_ask(f, 0, "LOCK a");

@@ -253,7 +253,8 @@ TEST(a_shared_claim_whose_reader_gave_up_makes_way_for_a_writer)
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_ask(f, 1, "LOCK a");
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
-	fixture_serve_alone(f, "-__READ__", 5, 75, f->znode);
+	fixture_serve_made(f, "-__READ__", 5, 75, f->znode);
+	fixture_serve_list(f, "/lb/a", 1, (const char *[]){ f->znode });
 	fixture_serve_made(f, "-__WRIT__", 6, 76, next);
 	fixture_answer_list(f, 1, 2, (const char *[]){ f->znode, next });
 	fixture_serve(f, EFFECT_ZK_DELETE, f->znode, ZK_OK);

@@ -69,7 +69,7 @@ static void held_before(struct fixture *f)
 static void ask_again(struct fixture *f, uint32_t seq, int64_t czxid)
 {
 	is_refused(f);
-	fixture_pass(f, 2000);
+	fixture_pass(f, 1001);
 	while (fixture_is_open(f))
 		fixture_answer(f, ZK_OK);
 	ask(f, seq, czxid);

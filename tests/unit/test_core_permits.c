@@ -37,7 +37,7 @@ static void ask_of_leases(struct fixture *f, uint32_t conn, const char *words, c
 			  const char *const *leases)
 {
 	fixture_ask(f, conn, words);
-	fixture_serve_list(f, "/lb/s", 2, (const char *[]){ "leases", "locks" }); /* so it is a semaphore */
+	fixture_serve_list(f, "/lb/s", 2, (const char *[]){ "locks", "leases" }); /* so it is a semaphore */
 	fixture_serve_get(f, "/lb/s", 1, 0, data);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/leases");
 	fixture_answer_list(f, 2, count, leases);

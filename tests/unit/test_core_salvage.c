@@ -279,13 +279,21 @@ static void go_on_up_to_the_list(struct fixture *f)
 	refuse_until(f, EFFECT_ZK_LIST, "/lb/a");
 }
 
+/* The first that is sent for its znode is the read. */
+static void refuse_up_to_its_read(struct fixture *f)
+{
+	while (!strstr(fixture_oldest(f)->path, f->znode))
+		fixture_answer(f, ZK_REFUSED);
+	fixture_op(f, EFFECT_ZK_GET, f->znode);
+}
+
 TEST(a_claim_is_kept_after_a_list_and_a_read_showed_it)
 {
 	go_on_up_to_the_list(f);
 	assert_true(claim_of(f)->salvaged);
 	fixture_answer_list(f, 1, 1, (const char *[]){ f->znode });
 	assert_true(claim_of(f)->salvaged);
-	refuse_until(f, EFFECT_ZK_GET, f->znode);
+	refuse_up_to_its_read(f);
 	fixture_answer_get(f, 77, SESSION, "");
 	assert_false(claim_of(f)->salvaged);
 	fixture_say(f, 0, "VALID a", ":8000");
@@ -296,7 +304,7 @@ TEST(a_znode_that_another_one_made_under_its_name_costs_the_grant)
 	fixture_resp3(f, 0);
 	go_on_up_to_the_list(f);
 	fixture_answer_list(f, 1, 1, (const char *[]){ f->znode });
-	refuse_until(f, EFFECT_ZK_GET, f->znode);
+	refuse_up_to_its_read(f);
 	fixture_expect_push(f, 0, "");
 	fixture_answer_get(f, 99, BETA, "");
 	fixture_expect_push(f, 0, ">4 $4 lost $1 a :78848 $7 deleted");
@@ -334,7 +342,7 @@ TEST(a_claim_for_which_somebody_waits_is_not_handed_on)
 
 	go_on_up_to_the_list(f);
 	fixture_answer_list(f, 1, 2, children);
-	refuse_until(f, EFFECT_ZK_GET, f->znode);
+	refuse_up_to_its_read(f);
 	fixture_answer_get(f, 77, SESSION, "");
 	fixture_connect(f, 1);
 	fixture_say(f, 1, "LOCK a WAIT 5000", "");

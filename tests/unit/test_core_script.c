@@ -89,6 +89,7 @@ static void ask_later(struct fixture *f, uint32_t conn, struct slice command, co
 		      const char *reply)
 {
 	ask(f, conn, command, script, rest);
+	fixture_expect(f, conn, "");
 	fixture_pass(f, 0);
 	fixture_expect(f, conn, reply);
 }

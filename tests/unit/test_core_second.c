@@ -49,13 +49,13 @@ static void goes_and_it_holds(struct fixture *f, const char *before)
 	fixture_no_op(f);
 }
 
-/* 0 asks, and a list shows `before`, the nearest first, and the claim: number 5. */
+/* 0 asks, and a list shows the claim, number 5, the nearest of `before`, and then the others. */
 static void ask_behind(struct fixture *f, const char *words, size_t count, const char *const *before)
 {
 	const char *children[5] = { f->znode };
 
 	for (size_t i = 0; i < count; i++)
-		children[i + 1] = before[count - 1 - i];
+		children[1 + (i + 1) % count] = before[i];
 	fixture_join(f, 0, words);
 	fixture_answer_list(f, 1, count + 1, children);
 }
