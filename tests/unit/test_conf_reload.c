@@ -3,6 +3,7 @@
 
 #include "tests/unit/unit.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,7 +155,10 @@ static int load(struct conf *conf, const char *one, const char *two)
 
 TEST(a_source_without_a_file_is_the_defaults)
 {
-	const struct conf_source source = { .file = "/nonexistent/lockbroker.conf" };
+	char override[] = "locks.linger_ms=3", *overrides[] = { override };
+	const struct conf_source source = { .file = "/nonexistent/lockbroker.conf",
+					    .overrides = overrides,
+					    .override_count = 1 };
 
 	assert_int_equal(load(&c, "locks.linger_ms=3", NULL), 0);
 	assert_int_equal(c.broker.linger_ns, 3 * CLOCK_NS_PER_MS);
@@ -163,12 +167,12 @@ TEST(a_source_without_a_file_is_the_defaults)
 	assert_string_equal(conf_error, "/nonexistent/lockbroker.conf: No such file or directory");
 }
 
-/* What the next process has of `c`, which was kept for it. */
+/* What the next process has of `c`, which was kept for it. Overrides stand in what is kept. */
 static void load_kept(struct conf *kept)
 {
-	static const char path[] = "/tmp/lockbroker-test-kept.conf";
-	const struct conf_source source = { .file = path, .kept = true };
-	FILE *out = fopen(path, "we");
+	char path[] = "/tmp/test_conf_reload.XXXXXX", override[] = "access.rule=deny * b lock", *overrides[] = { override };
+	const struct conf_source source = { .file = path, .kept = true, .overrides = overrides, .override_count = 1 };
+	FILE *out = fdopen(mkostemp(path, O_CLOEXEC), "w");
 
 	assert_non_null(out);
 	conf_keep(&c, out);
@@ -196,13 +200,14 @@ TEST(what_is_kept_has_the_rules_as_they_were)
 	conf_free(&kept);
 }
 
-/* What is told when these users take the place of others; `first` is the number of the first one by now. */
+/* What is told when these users take the place of others; `first` is the number of the first one by now; 0: its own. */
 static const char *taken(const char *by_unit, uint32_t first)
 {
 	struct conf read = { 0 };
 
 	assert_int_equal(load(&read, by_unit, NULL), 0);
-	*(uint32_t *)read.broker.limits.by_unit = first;
+	if (first)
+		*(uint32_t *)read.broker.limits.by_unit = first;
 	told[0] = '\0';
 	assert_int_equal(conf_take(&c, &read, false, tell, NULL, conf_error), 0);
 	conf_free(&read);

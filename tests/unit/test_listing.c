@@ -64,6 +64,7 @@ static int tear_down(void **state)
 	session_deinit(&f.zk);
 	heap_deinit(&f.env.timers);
 	effects_free(&f.out);
+	f = (struct fixture){ 0 }; /* so that what it has not freed is seen to leak */
 	return 0;
 }
 

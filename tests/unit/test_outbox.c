@@ -44,6 +44,7 @@ static int end(void **state)
 	operation_deinit(&d.ensemble.operations);
 	heap_deinit(&d.env.timers);
 	effects_free(&d.out);
+	d = (struct desk){ 0 }; /* so that what it has not freed is seen to leak */
 	return 0;
 }
 
