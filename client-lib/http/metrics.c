@@ -8,7 +8,7 @@
 #include "client-lib/http/broker.h"
 #include "protocol/resp.h"
 
-enum { PATIENCE_SECONDS = 5 };
+enum { QUESTION_SECONDS = 5 };
 
 enum { ABOUT_METRICS, ABOUT_HEALTH };
 
@@ -83,7 +83,7 @@ struct metrics *metrics_new(struct event_base *base, int fd, const char *socket,
 
 	if (!m)
 		abort();
-	m->broker = broker_new(base, socket, PATIENCE_SECONDS, false);
+	m->broker = broker_new(base, socket, QUESTION_SECONDS, false);
 	conf->most = VISITORS_MAX;
 	conf->methods = EVHTTP_REQ_GET | EVHTTP_REQ_HEAD;
 	conf->handle = metrics_handle;

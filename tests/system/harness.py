@@ -166,13 +166,14 @@ def end(process, number=signal.SIGTERM):
     return process.wait(PATIENCE)
 
 
-def each_ends(make, end_one):
-    """Of a fixture: a function that makes what make() does. All that it has made is ended with the test."""
+def each_ends(make, end_one, ready=lambda each: each):
+    """Of a fixture: a function that makes what make() does, and returns what ready() says of that. All that it has made is ended
+    with the test, also what did not get ready."""
     made = []
 
     def one(*args, **options):
         made.append(make(*args, **options))
-        return made[-1]
+        return ready(made[-1])
 
     yield one
     for each in made:

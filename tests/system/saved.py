@@ -165,8 +165,10 @@ def wait_known(daemon):
 def processes():
     """Starts a process of Python that says when it is ready, and lives until it is killed."""
     def start(program, *argv):
-        process = harness.spawn([sys.executable, "-c", program, harness.HERE, *map(str, argv)],
-                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        return harness.spawn([sys.executable, "-c", program, harness.HERE, *map(str, argv)],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    def ready(process):
         assert process.stdout.readline()
         return process
 
@@ -175,7 +177,7 @@ def processes():
         process.stdin.close()
         process.stdout.close()
 
-    yield from harness.each_ends(start, end)
+    yield from harness.each_ends(start, end, ready)
 
 
 def kill(process):

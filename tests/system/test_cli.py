@@ -3,10 +3,12 @@
 
 import contextlib
 import datetime
+import fcntl
 import os
 import pty
 import re
 import signal
+import struct
 import subprocess
 import sys
 import termios
@@ -41,7 +43,7 @@ def terminal(argv, lines=24, columns=80, **environment):
         # The parent has set the size, and written a byte, before the command asks for it.
         os.read(0, 1)
         os.execvpe(argv[0], argv, {"TERM": "xterm"} | {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | environment)
-    termios.tcsetwinsize(fd, (lines, columns))
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     os.write(fd, b"\n")
     return pid, fd
 

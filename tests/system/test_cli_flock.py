@@ -361,7 +361,8 @@ def test_at_a_terminal_a_wait_is_shown(standalone, clients):
     before = clients(standalone)
     before.send("LOCK", "a")
     harness.wait_queued(standalone, "a", 1)
-    shown, status = at_a_terminal(command(standalone, "lock", "a", "true"), b"in line", b"\x03")
+    argv = command(standalone, "lock", "a", "true")
+    shown, status = at_a_terminal(argv, b"in line", b"\x03", lines=0, columns=0)  # of a size that is not known
     assert status == -signal.SIGINT
     text = re.search(rb"\r(waiting [^\r\x1b]*)\x1b\[K", shown)[1].decode()
     assert re.fullmatch(rf"waiting \d s for a, held by {standalone.host} pid {os.getpid()} \S+, 2nd in line", text)

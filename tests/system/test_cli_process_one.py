@@ -24,15 +24,17 @@ def first():
     need("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "true")
 
     def begin(daemon, *argv):
-        p = harness.spawn(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *command(daemon, *argv)], text=True,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return harness.spawn(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *command(daemon, *argv)], text=True,
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def ready(p):
         return p, harness.wait_until(lambda: harness.children(p.pid), "process 1")[0]
 
-    def end(made):
-        made[0].kill()
-        made[0].communicate()
+    def end(p):
+        p.kill()
+        p.communicate()
 
-    yield from harness.each_ends(begin, end)
+    yield from harness.each_ends(begin, end, ready)
 
 
 def catches_term(pid):

@@ -49,12 +49,11 @@ def kept(request, launch, root):
 
 @pytest.fixture
 def delegates():
-    def make(daemon):
-        client = Delegate(daemon.socket)
+    def ready(client):
         client.ask_page()
         return client
 
-    yield from harness.each_ends(make, Delegate.close)
+    yield from harness.each_ends(lambda daemon: Delegate(daemon.socket), Delegate.close, ready)
 
 
 def says(process, word):

@@ -19,19 +19,21 @@ OPERATORS = True  # see clients of conftest.py
 def killed_at():
     """The process, and those that it starts, are killed at their first call of that."""
     def attach(pid, call):
-        p = harness.spawn(["strace", "-f", "-p", str(pid), "-o", "/dev/null", "-e", f"trace={call}",
-                           "-e", f"inject={call}:signal=SIGKILL:when=1"],
-                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        said = p.stderr.readline().decode()
+        return harness.spawn(["strace", "-f", "-p", str(pid), "-o", "/dev/null", "-e", f"trace={call}",
+                              "-e", f"inject={call}:signal=SIGKILL:when=1"],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+    def ready(tracer):
+        said = tracer.stderr.readline().decode()
         if "attached" not in said:
             pytest.skip(f"nothing can be traced here: {said.strip()}")
-        return p
+        return tracer
 
     def end(tracer):
         tracer.terminate()
         tracer.communicate()
 
-    yield from harness.each_ends(attach, end)
+    yield from harness.each_ends(attach, end, ready)
 
 
 def test_a_new_process_that_is_killed_before_its_file_counts_leaves_that_of_the_old_one(broker, clients, killed_at):
