@@ -8,10 +8,10 @@ import os
 import shutil
 import statistics
 import struct
-import subprocess
 import time
 from unittest import mock
 
+import measure
 import services
 from services import harness
 
@@ -92,17 +92,17 @@ def legs(peer, hosts, seconds, warm_s=WARM_S):
         targets = [word for target in ([d.target for d in daemons] or [server.target]) for word in ("--target", target)]
         load = [harness.program("tests/bench-load"), "--peer", peer, "--processes", str(hosts), "--names", "one",
                 "--hold", str(HELD_US), *targets, "--seconds"]
-        subprocess.run([*load, str(warm_s)], check=True, stdout=subprocess.DEVNULL)
+        measure.run([*load, str(warm_s)], pinned=False)
         began_ns = time.monotonic_ns()
         with mock.patch.dict(os.environ, preload):
-            subprocess.run([*load, str(seconds)], check=True, stdout=subprocess.DEVNULL)
+            measure.run([*load, str(seconds)], pinned=False)
         times = TIMES[peer](entries_of(folder, began_ns), [pid for d in daemons for pid in d.pids])
         return [[after - before for before, after in zip(each, each[1:])] for each in times]
     finally:
-        for daemon in daemons:
-            daemon.end()
+        complaints = [complaint for complaint in (daemon.end() for daemon in daemons) if complaint]
         server.end()
         shutil.rmtree(folder)
+        assert not complaints, complaints
 
 
 def main():

@@ -64,20 +64,20 @@ def measure(count, way_us, rounds):
                 figures = row.measure(count, "one", ways.SECONDS, more=ways.held(4 * way_us))
                 yield row.label, figures | {"way_p50_us": p50_us, "way_p99_us": p99_us}
     finally:
-        for daemon in daemons:
-            daemon.end()
+        complaints = [complaint for complaint in (daemon.end() for daemon in daemons) if complaint]
         server.end()
+        assert not complaints, complaints
 
 
 def main(count, way_us, rounds):
     sweeper = harness.begin_run()
     try:
         begin(way_us)
-        for each in measure(count, way_us, rounds):
-            print(json.dumps(each), flush=True)
     except services.Missing as e:
         print(e, file=sys.stderr)
         sys.exit(ways.LEFT_OUT)
+    for each in measure(count, way_us, rounds):
+        print(json.dumps(each), flush=True)
     sweeper.stdin.close()
 
 

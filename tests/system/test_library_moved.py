@@ -24,7 +24,9 @@ def pages(tmp_path):
 
 @pytest.fixture
 def broker(pages, tmp_path, ending):
-    return ending(Broker(tmp_path / "socket", pages[0]))
+    made = ending(Broker(tmp_path / "socket", pages[0]))
+    yield made
+    assert made.requests.count("HELLO 3") <= 1, "nobody connects anew"
 
 
 @pytest.fixture

@@ -204,9 +204,10 @@ def test_an_answer_that_names_no_leader_is_no_broker_s(tmp_path, answer):
                 while peer.recv(4096):
                     pass
 
-        in_thread(serve)
+        served = in_thread(serve)
         with pytest.raises(lockbroker.ProtocolError):
             lockbroker.leader("e", socket=path)
+        served()
 
 
 @pytest.mark.parametrize("event", ["0", "1\r\n*0", "1\r\n+granted", "2\r\n+granted\r\n+e", "3\r\n+failed\r\n+e\r\n:1",
