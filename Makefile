@@ -568,7 +568,7 @@ $(TESTS)/bench-fleet: $(call objects,tests/bench,$(BENCH_FLEET))
 	$(Q)$(LINK) -o $@ $(inputs)
 
 # To be preloaded. Blocks finds its callers by the frame pointer.
-$(TESTS)/bench-blocks.so $(TESTS)/bench-legs.so: $(TESTS)/bench-%.so: tests/bench/%.c
+$(TESTS)/bench-blocks.so $(TESTS)/bench-legs.so: $(TESTS)/bench-%.so: tests/bench/%.c tests/bench/mapped.h
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fno-omit-frame-pointer -fPIC -shared $(LDFLAGS) -o $@ $<

@@ -17,7 +17,7 @@ static bool is_of(const struct delegated *s, const char *name)
 	return s->name && strcmp(s->name, name) == 0;
 }
 
-/* What is known of that name, and its slot in the page; NULL: nothing, or there is no page. */
+/* The entry of that name, and its slot in the page; NULL: there is no entry, or no page. */
 static struct delegated *find(struct delegations *d, const char *name, struct delegation_slot **ret_slot)
 {
 	struct delegation_page *page = delegations_page(d);

@@ -51,7 +51,7 @@ static int become(const struct cli_words *w, const char *program, char *const *w
 /* The program takes no more of them. */
 enum { HOSTS_MAX = 16 };
 
-/* What it is started with, without the options that are ours. */
+/* The arguments that lockbroker-http is started with. Options of the command itself, as --socket, are not among them. */
 static char *http_words[2 * (HOSTS_MAX + 4) + 2] = { (char[]){ "http" } };
 static int http_count = 1;
 

@@ -354,7 +354,10 @@ static void rest(double seconds)
 	nanosleep(&t, NULL);
 }
 
-/* Once, or again and again. Of what fails for a while one line tells, until it works again. */
+/*
+ * Shows the list once, or (--watch) again and again. If the list fails several times, one line reports that, until the list
+ * works again.
+ */
 static int run(const struct ls *ls)
 {
 	bool begun = false, away = false;

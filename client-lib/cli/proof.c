@@ -130,7 +130,7 @@ const char *cli_proof_over(const struct cli_proof *p)
 					      : "there is no longer proof that it is held.";
 }
 
-/* ---- what is told ---- */
+/* ---- events of the broker ---- */
 
 static const char *why_lost(const char *reason)
 {
@@ -166,7 +166,7 @@ static void heed_event(struct cli_proof *p, const struct lb_event *event)
 {
 	switch (event->type) {
 	case LB_EVENT_LOST:
-		/* That the connection has ended is told once, for all of them. */
+		/* One message reports the end of the connection, for all locks together. */
 		if (strcmp(event->reason, "connection") != 0)
 			p->lose(p->context, event->name, why_lost(event->reason));
 		break;

@@ -4,13 +4,11 @@
  * names (lines.py). The file is an array of the entries below; the first one has their number as its size.
  * Blocks of at least a line of the cache begin with one, so that the lines of a structure are the same in each run.
  */
-#include <fcntl.h>
+#include "mapped.h"
+
 #include <malloc.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 /* More than a daemon allocates while it starts and serves a few dozen requests. Later blocks are left out. */
 enum { ENTRIES_MAX = 1 << 20, WORDS = 8, LINE_BYTES = 64 };
@@ -31,17 +29,11 @@ extern void __libc_free(void *p);
 static __attribute__((constructor)) void begin(void)
 {
 	const char *path = getenv("BENCH_BLOCKS");
-	int fd = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
-	void *p;
 
+	if (!path)
+		abort();
 	/* A program that has replaced itself by this one (exec) may have left its entries in the file. */
-	if (fd < 0 || ftruncate(fd, 0) || ftruncate(fd, ENTRIES_MAX * sizeof(*entries)))
-		abort();
-	p = mmap(NULL, ENTRIES_MAX * sizeof(*entries), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (p == MAP_FAILED)
-		abort();
-	close(fd);
-	entries = p;
+	entries = mapped_file(path, ENTRIES_MAX * sizeof(*entries));
 }
 
 /* `frame`: the address of the caller's frame. The return address and the frames of further callers follow it. */

@@ -4,17 +4,15 @@
  * file for each process in the folder that BENCH_LEGS names (legs.py). The file is an array of the entries below.
  */
 #define _GNU_SOURCE
+#include "mapped.h"
+
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { ENTRIES_MAX = 1 << 19, HEAD_BYTES = 48 };
 
@@ -32,19 +30,10 @@ static pid_t owner; /* whose file it is: a child begins one of its own */
 static void begin(void)
 {
 	char path[256];
-	void *p;
-	int fd;
 
 	owner = getpid();
 	snprintf(path, sizeof(path), "%s/%d", getenv("BENCH_LEGS"), (int)owner);
-	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0 || ftruncate(fd, ENTRIES_MAX * sizeof(*entries)))
-		abort();
-	p = mmap(NULL, ENTRIES_MAX * sizeof(*entries), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (p == MAP_FAILED)
-		abort();
-	close(fd);
-	entries = p;
+	entries = mapped_file(path, ENTRIES_MAX * sizeof(*entries));
 	count = 0;
 }
 

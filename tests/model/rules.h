@@ -8,7 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A model's header has its rules: #define MODEL_RULES(X) X(name, the scope that shows what it is for, what is broken) ... */
+/*
+ * A model's header lists the rules of the model: #define MODEL_RULES(X) X(name, scope, text) ... In that scope, the search
+ * finds a violation if the rule is broken. The text says how the rule is broken.
+ */
 #define MODEL_RULE_NUMBER(name, scope, text) MODEL_##name,
 #define MODEL_RULE_ROW(name, scope, text) { #name, scope },
 #define BROKEN(walk, rule) ((walk)->scope->broken == MODEL_##rule)

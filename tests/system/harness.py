@@ -194,16 +194,6 @@ def runs(pid):
         return False
 
 
-@contextlib.contextmanager
-def stopped(what):
-    """The process that serves, of a daemon or of ZooKeeper, stands still meanwhile."""
-    what.signal(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        what.signal(signal.SIGCONT)
-
-
 def wait_until(condition, what, patience=PATIENCE):
     """For what tells nobody when it happens. Returns the first true value. `what` is said when it does not come: a text, or
     a function that has one then."""

@@ -15,6 +15,7 @@ def kill_and_start(process):
 
 @contextlib.contextmanager
 def stopped(process):
+    """The process that serves, of a daemon or of ZooKeeper, stands still during the block."""
     process.signal(signal.SIGSTOP)
     try:
         yield

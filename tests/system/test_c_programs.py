@@ -10,6 +10,7 @@ import pytest
 
 import harness
 from library import compile_with_library
+from mishaps import stopped
 from tools import need
 
 CLIENT_LIB = os.path.join(harness.SOURCE, "client-lib")
@@ -105,7 +106,7 @@ def test_a_loop_loses_its_lock_with_the_session(own_zk, daemons, loops):
     zk = own_zk(tick_ms=harness.FAST_TICK_MS)
     loop = loops(daemons(zk, **harness.FAST))
     first = loop.held()
-    with harness.stopped(zk):
+    with stopped(zk):
         loop.until("lost session")
         loop.answers("still here")
     assert loop.held() > first

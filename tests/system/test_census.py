@@ -9,6 +9,7 @@ import pytest
 
 import harness
 from harness import FAST, FAST_TICK_MS
+from mishaps import stopped
 from test_cli import run
 
 OPERATORS = True  # see clients of conftest.py
@@ -84,7 +85,7 @@ def test_a_connection_that_is_lost_meanwhile_is_one_error(daemons, own_zk, root,
     c, other = clients(d), clients(d)
     c.call("LOCK", "a")
     assert len(all_of(c)[0]) == 1
-    with harness.stopped(zk):
+    with stopped(zk):
         c.send("LOCKS", "*", "ALL")
         refused = c.reply()
         assert refused.code == "UNAVAILABLE" and "no connection to ZooKeeper" in refused

@@ -18,6 +18,7 @@ import time
 import pytest
 
 import harness
+from mishaps import stopped
 
 
 OPERATORS_WORDS = ("limit", "revoke", "force-unlock", "reload", "restart", "access", "accounts", "audit", "config", "log", "drain")
@@ -464,7 +465,7 @@ def test_a_lost_session_ends_the_command(own_zk, daemons):
     zk = own_zk(tick_ms=harness.FAST_TICK_MS)
     d = daemons(zk, **harness.FAST)
     p, _ = started(d, "sleep", "60")
-    with harness.stopped(zk):
+    with stopped(zk):
         _, err = p.communicate(timeout=harness.PATIENCE)
     assert p.returncode == LOST
     # Which one is first: the broker's event, or the end of the proof that we see ourselves.
@@ -485,7 +486,7 @@ def test_a_hung_daemon_ends_the_command_when_the_proof_has_run_out(own_zk, daemo
     """Pitfall 8."""
     d = daemons(own_zk(tick_ms=1000), zookeeper__session_timeout_ms=6000, locks__grant_min_ms=300)
     p, _ = started(d, "sleep", "60")
-    with harness.stopped(d):
+    with stopped(d):
         began = time.monotonic()
         _, err = p.communicate(timeout=harness.PATIENCE)
         took = time.monotonic() - began

@@ -11,6 +11,7 @@ import time
 import pytest
 
 import harness
+from mishaps import stopped
 from test_cli import command, run, start, started
 
 
@@ -45,7 +46,7 @@ def test_a_broker_that_hangs_costs_a_try_little(standalone, options):
         assert took >= 2
         return took < 6
 
-    with harness.stopped(standalone):
+    with stopped(standalone):
         harness.wait_until(costs_little, "a try that takes less than six seconds")
 
 

@@ -12,6 +12,7 @@ import subprocess
 import pytest
 
 import harness
+from mishaps import stopped
 from test_cli import terminal
 
 FILES = {shell: f"client-lib/completion/{name}" for shell, name in
@@ -184,5 +185,5 @@ def test_a_name_that_looks_like_our_word_to_the_shell_is_a_name(standalone, clie
 
 
 def test_a_broker_that_hangs_holds_up_a_line_for_a_second_only(standalone):
-    with harness.stopped(standalone):
+    with stopped(standalone):
         assert completed("lockbroker who a", standalone.socket) == [""]

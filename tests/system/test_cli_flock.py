@@ -12,6 +12,7 @@ import pytest
 
 import harness
 import pages
+from mishaps import stopped
 from test_cli import LOST, at_a_terminal, command, run, start, unreaped
 
 OPERATORS = True  # see clients of conftest.py
@@ -410,7 +411,7 @@ def test_without_a_terminal_a_wait_for_a_broker_says_so(standalone, daemons):
         c.call("LOCK", "a")
         p = start(standalone, "lock", "a", "true")
         harness.wait_queued(standalone, "a", 1)
-        with harness.stopped(standalone):
+        with stopped(standalone):
             assert waited(p.stderr.readline(), "a: the broker does not answer.\n") >= 5
     assert p.wait(harness.PATIENCE) == 0
     assert waited(absent.stderr.readline(), "a: No lockbrokerd is serving /nonexistent/socket") >= 5

@@ -14,6 +14,7 @@ import time
 import pytest
 
 import harness
+from mishaps import stopped
 from test_cli import LOST, terminal, command, read_until, run, start, started
 from test_library import Impostor
 
@@ -289,7 +290,7 @@ def test_without_the_page_the_proof_is_what_the_broker_answered_last(own_zk, dae
     assert p.stdout.readline() == "ready\n"
     with d.client() as c:
         harness.wait_until(lambda: f"pid={p.pid} uid={os.getuid()} cmd=valid " in c.call("CLIENT", "LIST"), "it to be asked")
-    with harness.stopped(d):
+    with stopped(d):
         began = time.monotonic()
         time.sleep(1)  # so that it asks, of which a broker that is stopped says nothing
         p.send_signal(signal.SIGUSR1)
@@ -336,7 +337,7 @@ def test_what_was_proven_too_long_ago_is_not_started(own_zk, daemons):
         p.send_signal(signal.SIGSTOP)
         c.call("UNLOCK", "a")
         harness.wait_until(lambda: c.call("HOLDERS", "a"), "the grant")
-        with harness.stopped(d):
+        with stopped(d):
             time.sleep(3.5)  # only time is too long: both are stopped
             p.send_signal(signal.SIGCONT)
             out, err = p.communicate(timeout=harness.PATIENCE)

@@ -10,6 +10,7 @@ import time
 import pytest
 
 import harness
+from mishaps import stopped
 from test_cli import LOST, command, run, start, started
 
 OPERATORS = True  # see clients of conftest.py
@@ -80,7 +81,7 @@ def test_the_loss_of_the_broker_is_that_of_all(standalone):
 def test_a_hung_daemon_ends_the_command_of_several(own_zk, daemons):
     d = daemons(own_zk(tick_ms=harness.FAST_TICK_MS), **harness.FAST)
     p = start(d, "lock", "-a", "b", "a", *HELD, says="")
-    with harness.stopped(d):
+    with stopped(d):
         _, err = p.communicate(timeout=harness.PATIENCE)
     assert p.returncode == LOST and "The 2 locks are lost: there is no longer proof" in err
 
@@ -160,7 +161,7 @@ def test_a_lease_ends_the_command(broker, clients):
 
 def test_a_lease_ends_the_command_also_when_the_daemon_hangs(standalone):
     p, _ = started(standalone, "sleep", "60", options=("-L", "1"))
-    with harness.stopped(standalone):
+    with stopped(standalone):
         _, err = p.communicate(timeout=harness.PATIENCE)
     assert p.returncode == LOST and "lease has run out" in err
 

@@ -13,6 +13,7 @@ import pytest
 
 import harness
 from library import Program, token_of
+from mishaps import stopped
 from test_cli import run
 from tools import need
 
@@ -78,7 +79,7 @@ def lockbroker(opt):
 def reads_the_page(program, daemon):
     """Whether lb_valid() needs no daemon. The handle 0 holds the lock a."""
     assert program.do("patience 0 300") == "OK"
-    with harness.stopped(daemon):
+    with stopped(daemon):
         answer = program.do("valid 0 a")
     assert program.do("patience 0 60000") == "OK"
     return not answer.startswith("CONNECTION ") and token_of(answer) > 0

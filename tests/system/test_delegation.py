@@ -13,6 +13,7 @@ import delegation
 import fakekeeper
 import harness
 from delegation import CONF, FREE, HELD, LOST, NONE, WANTED, Delegate
+from mishaps import stopped
 from saved import Saved, inode, kill, processes, wait_kept  # noqa: F401 (processes is a fixture)
 
 OPERATORS = True  # see clients of conftest.py
@@ -107,7 +108,7 @@ def test_it_is_taken_again_without_a_message(daemon, delegates):
     """The daemon stands still."""
     c = delegates(daemon)
     token = c.delegate("a", 1)
-    with harness.stopped(daemon):
+    with stopped(daemon):
         for _ in range(3):
             assert c.leave(1) and c.take(1)
         assert c.state(1) == HELD and c.page.terms(1)[0] == token
@@ -440,7 +441,7 @@ def test_with_the_session_all_are_lost(own_zk, daemons, clients, delegates):
     c.delegate("free", 1)
     c.delegate("held", 2)
     assert c.leave(1)
-    with harness.stopped(zk):
+    with stopped(zk):
         assert c.loss()[:2] == ["lost", "held"]
         counted = d.info()
         assert (counted["delegations"], counted["delegation_pages"]) == ("0", "1")

@@ -11,6 +11,7 @@ import sys
 import pytest
 
 import harness
+from mishaps import stopped
 
 HOW = re.compile(r"DENIED only operators may .*: use the operators' socket (\S+) \(lockbroker does so by itself for root\)")
 
@@ -206,7 +207,7 @@ class Inherited(harness.Client):
 
 def test_who_ends_before_its_unit_is_read_gets_nothing_by_that(daemons, clients, request):
     d = daemons(argv=["-o", "access.rule=deny unit:report.service a *", "-o", "access.rule=allow unit:report.service * revoke"])
-    with harness.stopped(d):
+    with stopped(d):
         c = Inherited(d.socket)
     request.addfinalizer(c.close)
     denied = 'DENIED this user may not lock a: the rule "deny unit:report.service a *" (-o) denies that'

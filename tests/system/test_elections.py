@@ -9,6 +9,7 @@ import redis
 import harness
 import test_cli
 from harness import FAST, FAST_TICK_MS, ROOMY
+from mishaps import stopped
 from test_library import HELLO, Impostor
 
 OPERATORS = True  # see clients of conftest.py
@@ -149,7 +150,7 @@ def test_a_lost_session_ends_a_leadership_first(own_zk, daemons, clients):
     token = a.call("CAMPAIGN", "e", "DATA", "a")
     o.call("OBSERVE", "e")
     assert next_leader(o) == (token, d.host, "a")
-    with harness.stopped(server):
+    with stopped(server):
         assert a.loss() == ["lost", "e", token, "session"]
         assert a.call("VALID", "e") == 0 and a.call("CAMPAIGN", "e", "DATA", "a").code == "LOST"
         assert o.call("LEADER", "e").code == "UNAVAILABLE"
@@ -165,7 +166,7 @@ def test_observers_see_what_happened_while_they_were_cut_off(own_zk, daemons, cl
     o.call("OBSERVE", "e")
     token = a.call("CAMPAIGN", "e", "DATA", "a")
     told_until(o, "a")
-    with harness.stopped(second):
+    with stopped(second):
         b.send("CAMPAIGN", "e", "DATA", "b")
         harness.wait_queued(first, "e", 1)
         a.call("RESIGN", "e")
@@ -266,7 +267,7 @@ def test_the_command_waits_until_it_is_known_whether_it_is_an_election(own_zk, d
     server = own_zk()
     d = daemons(server, zookeeper__session_timeout_ms=40000)
     waiter = clients(d)
-    with harness.stopped(server):
+    with stopped(server):
         waiter.send("LOCK", "e")
         harness.wait_queued(d, "e", 1)
         observer = test_cli.start(d, "observe", "e")

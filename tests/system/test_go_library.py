@@ -17,6 +17,7 @@ import harness
 import pages
 from fenced import Fenced
 from go_library import Go
+from mishaps import stopped
 from saved import Saved, wait_process_kept
 from tools import need
 
@@ -210,7 +211,7 @@ def test_outages_are_of_one_kind(daemons, start, tmp_path, clients):
     assert go.do(f"x open {tmp_path}/socket").startswith("not available: ")
     clients(daemon).call("DRAIN")
     assert go.do("x lock a").startswith("not available: ")
-    with harness.stopped(daemon):
+    with stopped(daemon):
         assert go.do("x lock a wait=0").startswith("not available: ")
     daemon.kill()
     assert go.do("x lock a").startswith("not available: ")
@@ -260,7 +261,7 @@ def test_the_proof_runs_out_also_while_the_broker_hangs(own_zk, daemons, start):
     go = start(daemon)
     token_of(go.do("x lock a"))
     assert 0 < int(go.do("x valid")) < 10000
-    with harness.stopped(daemon):
+    with stopped(daemon):
         assert go.do("x lost").startswith("lost session: ")
         assert go.do("x valid") == "0"
     assert go.do("x unlock").startswith("lost session: ")
@@ -270,7 +271,7 @@ def test_a_loss_of_the_session_is_told(own_zk, daemons, start):
     zk = own_zk(tick_ms=harness.FAST_TICK_MS)
     go = start(daemons(zk, **harness.FAST))
     token_of(go.do("x lock a"))
-    with harness.stopped(zk):
+    with stopped(zk):
         assert go.do("x lost").startswith("lost session: ") and go.do("x unlock").startswith("lost session: ")
 
 
@@ -300,7 +301,7 @@ def test_where_only_the_socket_is_mounted_the_broker_is_asked(own_zk, daemons, c
     asked = daemon.info("stats")["requests_total"]
     harness.wait_until(lambda: int(daemon.info("stats")["requests_total"]) > int(asked) + 20, "the broker to be asked again and again")
     assert go.do("x check") == "ok"
-    with harness.stopped(daemon):
+    with stopped(daemon):
         assert go.do("x lost").startswith("lost ") and go.do("x valid") == "0"
     assert go.do("x unlock").startswith("lost ")
 

@@ -13,6 +13,7 @@ import pytest
 
 import harness
 from harness import PATIENCE, Closed, Error, install
+from mishaps import stopped
 from test_cli import run
 from witness import Page
 
@@ -91,7 +92,7 @@ def test_what_other_hosts_are_asked_is_asked_anew(daemons, own_zk, root, clients
     questions = [("HOLDERS", "a"), ("QUEUE", "a"), ("LEADER", "e"), ("LIMIT", "s"), ("LIMIT", "s", 3)]
     asking = [clients(d) for _ in questions]
     assert asking[0].call("ACQUIRE", "s", "LIMIT", 2) == 1 and asking[0].call("RELEASE", "s") == 0
-    with harness.stopped(zk):
+    with stopped(zk):
         for c, words in zip(asking, questions):
             c.send(*words)
         assert all(c.quiet(0.05) for c in asking)
@@ -108,7 +109,7 @@ def test_an_audit_and_a_search_for_holders_begin_again(daemons, own_zk, root, cl
     d = daemons(zk, root)
     holder, auditor, revoker, forcer = (clients(d) for _ in range(4))
     assert isinstance(holder.call("LOCK", "a", "SHARED"), int)
-    with harness.stopped(zk):
+    with stopped(zk):
         auditor.send("AUDIT")
         revoker.send("REVOKE", "a", "please")
         forcer.send("FORCEUNLOCK", "b")

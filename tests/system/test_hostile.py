@@ -14,6 +14,7 @@ import time
 import pytest
 
 import harness
+from mishaps import stopped
 
 
 def resident_kb(daemon):
@@ -380,7 +381,7 @@ def test_a_holder_that_sends_something_and_dies_with_unread_replies_is_gone_at_o
     c = clients(standalone)
     c.send("LOCK", "mine")
     harness.wait_until(lambda: other.call("HOLDERS", "mine"), "the grant")
-    with harness.stopped(standalone):
+    with stopped(standalone):
         harness.wait_until(lambda: standalone.state() == "T", "the daemon to stop")
         c.send_raw(last)
         c.close()

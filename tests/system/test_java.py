@@ -10,6 +10,7 @@ import pytest
 
 import harness
 import java_library
+from mishaps import stopped
 from saved import wait_process_kept
 
 pytestmark = pytest.mark.plain_only("it is another program's")
@@ -132,7 +133,7 @@ def test_a_loss_of_the_session_is_told(own_zk, daemons, drivers, jvm):
     zk = own_zk(tick_ms=harness.FAST_TICK_MS)
     driver = drivers(daemons(zk, **harness.FAST), *jvm)
     token_of(driver.do("lock a"))
-    with harness.stopped(zk):
+    with stopped(zk):
         assert driver.do("lost a") == "lost session"
         assert driver.do("held a") == "false 1"
         assert driver.do("valid a") == "valid 0"
@@ -146,7 +147,7 @@ def test_a_broker_that_hangs_proves_nothing_after_a_while(own_zk, daemons, drive
     daemon = daemons(own_zk(tick_ms=harness.FAST_TICK_MS), **harness.FAST)
     driver = drivers(daemon)
     token_of(driver.do("lock a"))
-    with harness.stopped(daemon):
+    with stopped(daemon):
         assert driver.do("lost a") == "lost session"
         assert driver.do("held a") == "false 1"
         assert driver.do("unlock a").startswith("error LOST ")
@@ -156,14 +157,14 @@ def test_without_a_page_a_broker_that_hangs_proves_nothing_either(own_zk, daemon
     daemon = daemons(own_zk(tick_ms=harness.FAST_TICK_MS), **harness.FAST)
     driver = drivers(daemon, "-Dlockbroker.uptime=/none")
     token_of(driver.do("lock a"))
-    with harness.stopped(daemon):
+    with stopped(daemon):
         assert driver.do("lost a") == "lost unanswered"
 
 
 def test_no_call_waits_for_ever_for_a_broker_that_hangs(standalone, drivers):
     driver = drivers(standalone, "-Dpatience=1")
     token_of(driver.do("lock a"))
-    with harness.stopped(standalone):
+    with stopped(standalone):
         assert driver.do("try b 0").startswith("error ")
         assert driver.do("unlock a") == "unlocked", "it was proven all the time, and the end of the connection releases it"
 

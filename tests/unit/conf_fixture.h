@@ -14,7 +14,7 @@ extern char conf_error[CONF_ERROR_MAX];
 
 int conf_begin(void **state);
 int conf_end(void **state);
-void conf_anew(void); /* what it has is freed, and it has the defaults again */
+void conf_anew(void); /* frees the configuration `c`, and gives it the defaults again */
 
 /*
  * Reads a file of that text as conf_read() does. *ret_error (CONF_ERROR_MAX bytes) has FILE for the file's name; NULL: it
@@ -41,5 +41,5 @@ void fill(char *text, size_t len, char first, char others);
 /* What conf_print() writes. The caller frees it. */
 char *printed(const struct conf *conf);
 
-/* What is printed is read into *back, which then prints the same. The caller frees *back. */
+/* Prints the configuration, reads the text into *back, and checks that *back prints the same. The caller frees *back. */
 void assert_printed_again(const struct conf *conf, struct conf *back);

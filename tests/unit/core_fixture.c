@@ -385,6 +385,15 @@ void fixture_connect_process(struct fixture *f, uint32_t conn, uint32_t uid, uin
 							 .started = started } });
 }
 
+void fixture_connect_processes(struct fixture *f)
+{
+	fixture_connect_process(f, 0, 1000, 50, 7);
+	fixture_connect_process(f, 1, 1000, 50, 7);
+	fixture_connect_process(f, 2, 1000, 50, 8);
+	fixture_connect_process(f, 3, 2000, 60, 7);
+	fixture_connect_process(f, 4, 1000, 0, 0);
+}
+
 void fixture_is_from(struct fixture *f, uint32_t conn, const char *unit, bool privileged)
 {
 	struct client_origin origin = broker_origin(f->broker, conn);

@@ -157,7 +157,7 @@ void fixture_watch(struct fixture *f, enum zk_watch type, const char *path);
 void fixture_watch_contender(struct fixture *f, enum zk_watch type, const char *name);
 /* Answers writes with OK and everything of the session's start, until nothing is open. */
 void fixture_answer_session(struct fixture *f);
-/* LOCK a up to the create, which is open; f->znode is what it makes, with number 5. */
+/* LOCK a, up to its create, which stays open. The create is for f->znode, which gets the number 5. */
 void fixture_ask_to_create(struct fixture *f, uint32_t conn);
 /* LOCK of a name that is new to the broker, up to its znode, f->znode, which has number 5 and czxid 77. */
 void fixture_join(struct fixture *f, uint32_t conn, const char *words);
@@ -167,7 +167,7 @@ void fixture_lock_held(struct fixture *f, uint32_t conn, const char *lock, uint3
 /* Lock a is held by 0, on number 5; nothing is open. */
 void fixture_held(struct fixture *f, char name[128]);
 
-/* The oldest operation has to be that one; it is answered with that code, or as fixture_answer_get() and the others do. */
+/* Checks the oldest operation as fixture_op() does, and answers it: with that code, or as fixture_answer_get() and so on. */
 void fixture_serve(struct fixture *f, enum effect_type type, const char *path_end, enum zk_code code);
 void fixture_serve_get(struct fixture *f, const char *path_end, int64_t czxid, int64_t owner, const char *data);
 void fixture_serve_list(struct fixture *f, const char *path_end, size_t count, const char *const *children);
@@ -182,6 +182,8 @@ void fixture_say_begin(struct fixture *f, uint32_t conn, const char *words, cons
 void fixture_say_part(struct fixture *f, uint32_t conn, const char *words, const char *part);
 /* A client of that process; one without a start could not be looked at. */
 void fixture_connect_process(struct fixture *f, uint32_t conn, uint32_t uid, uint32_t pid, uint64_t started);
+/* 0 and 1 are of one process, 2 of a later process with the same number, 3 of another user, 4 is not known. */
+void fixture_connect_processes(struct fixture *f);
 /* The next process goes on from that snapshot. */
 void fixture_restore(struct fixture *f, struct slice text);
 /* A hand-over that was planned: the next process has the state, and no connection yet. */

@@ -16,16 +16,11 @@ static const char by_beta[] = "1\nhost=beta\npid=42\nuid=7\ncommand=settle\nsinc
 #define WITHOUT_VALUE "without its value only the process that has set it may release or extend it"
 #define NOT_SEEN "could not be seen when it connected: show the value"
 
-/* 0 and 1 are of one process, 2 is another one of their user, 3 one of another user, 4 is not known. */
 static int start(struct fixture *f, void **state)
 {
 	f->conf.started_s = 100;
 	fixture_setup(f, 0, state);
-	fixture_connect_process(f, 0, 1000, 50, 7);
-	fixture_connect_process(f, 1, 1000, 50, 7);
-	fixture_connect_process(f, 2, 1000, 50, 8);
-	fixture_connect_process(f, 3, 2000, 60, 7);
-	fixture_connect_process(f, 4, 1000, 0, 0);
+	fixture_connect_processes(f);
 	return 0;
 }
 

@@ -5,17 +5,13 @@
 #include "core/lock/lifeline.h"
 #include "core/state.h"
 
-/* 0 and 1 are of one process, 2 of a later one of the same number, 3 of another user, 4 and 5 are not known. */
+/* Beside these, 5 is not known either. */
 static int setup_standalone(void **state)
 {
 	struct fixture *f = fixture_new(true);
 
 	fixture_setup(f, 0, state);
-	fixture_connect_process(f, 0, 1000, 50, 7);
-	fixture_connect_process(f, 1, 1000, 50, 7);
-	fixture_connect_process(f, 2, 1000, 50, 8);
-	fixture_connect_process(f, 3, 2000, 60, 7);
-	fixture_connect_process(f, 4, 1000, 0, 0);
+	fixture_connect_processes(f);
 	fixture_connect_process(f, 5, 1000, 70, 0);
 	return 0;
 }
